@@ -48,10 +48,33 @@ TOO_WIDE = """() => {
         .map((each) => `${each.tagName} ${each.getAttribute("class")} ${each.textContent.slice(0, 40)}`);
 }"""
 
-FLAWS = """async (options) => (await axe.run(document, options)).violations
+FLAWS = """async (context, options) => (await axe.run(context, options)).violations
     .filter((each) => ["serious", "critical"].includes(each.impact))
     .flatMap((each) => each.nodes.map((node) => `${each.id}: ${node.target} ${node.failureSummary ?? ""}`))"""
 """What axe finds, picked in the browser: its whole answer is long."""
+
+NEW_TEXTS = """() => {
+    const known = new Set(JSON.parse(sessionStorage.knownTexts ?? "[]")), found = [];
+    for (const element of document.querySelectorAll("body *")) {
+        if (![...element.childNodes].some((each) => each.nodeType === Node.TEXT_NODE && each.data.trim())) continue;
+        const { color, fontSize, fontWeight } = getComputedStyle(element), looks = [color, fontSize, fontWeight];
+        for (let each = element; each; each = each.parentElement) {
+            const { backgroundColor, backgroundImage, opacity } = getComputedStyle(each);
+            looks.push(each.tagName, each.getAttribute("class"), backgroundColor, backgroundImage, opacity);
+        }
+        const look = looks.join();
+        if (known.has(look)) continue;
+        known.add(look);
+        found.push(element);
+    }
+    sessionStorage.knownTexts = JSON.stringify([...known]);
+    return found;
+}"""
+"""The texts of a page that look as none did before in this window: in colour, size, and all that is behind them."""
+CONTRASTS = f"""async (options) => {{
+    const include = ({NEW_TEXTS})();
+    return include.length ? await ({FLAWS})({{ include }}, options) : [];
+}}"""
 
 CONTENT = """() => [location.pathname + location.search, document.title,
     ...[...document.querySelectorAll("main :is(h1, h2, th, label, button, td.main-cell, dt)")].map((each) => each.innerText)
@@ -143,12 +166,21 @@ class Window:
         found: list[str] = self.page.evaluate(TOO_WIDE)
         return found
 
-    def flaws(self, *rules: str) -> list[str]:
-        """What axe finds serious or critical on the page, by all rules or some."""
+    def flaws(self, *, contrast: bool = True) -> list[str]:
+        """What axe finds serious or critical on the page, with or without the contrast of its texts."""
+        rules = {"color-contrast": {"enabled": contrast}}
+        return self._ask_axe(f"(options) => ({FLAWS})(document, options)", {"rules": rules})
+
+    def poor_contrasts(self) -> list[str]:
+        """The texts that axe finds hard to read, of those that look as none did before in this window."""
+        return self._ask_axe(CONTRASTS, {"runOnly": ["color-contrast"]})
+
+    def _ask_axe(self, question: str, options: dict[str, Any]) -> list[str]:
         if not self.page.evaluate("typeof window.axe === 'object'"):
             self.page.evaluate(f"{AXE.read_text('utf-8')}; null")
-        options = {"resultTypes": ["violations"], "preload": False, **({"runOnly": rules} if rules else {})}
-        found: list[str] = self.page.evaluate(FLAWS, options)
+        found: list[str] = self.page.evaluate(
+            question, {"resultTypes": ["violations"], "preload": False, **options}
+        )
         return found
 
     def close(self) -> None:

@@ -27,6 +27,8 @@ ALERTS = (
     ("Grant", "graph:execute:*", "what runs by it then stops"),
 )
 """The kind, the name and the text of alerts."""
+OUTCOMES = (("fails", "failed"), ("takes-long", "timed out"), ("misses", "missed"), ("drops", "dropped"))
+"""Schedules, and how their slots ended."""
 
 
 @asynccontextmanager
@@ -103,32 +105,32 @@ def test_every_kind_of_alert_is_shown_and_leads_to_what_resolves_it(
         links = [_link_of_alert(window, *alert) for alert in ALERTS]
         window.go("/alerts")
         assert [_link_of_alert(window, *alert) for alert in ALERTS] == links
-        for (_, _, text), leads_to in zip(ALERTS, ("Mail to rows", "stranded", "Grants"), strict=True):
-            window.page.locator(".alerts li", has_text=text).get_by_role("link").click()
-            assert leads_to in window.page.locator("h1").inner_text()
-            window.page.go_back()
-        for schedule, outcome in (
-            ("fails", "failed"),
-            ("takes-long", "timed out"),
-            ("misses", "missed"),
-            ("drops", "dropped"),
-        ):
-            row = window.page.locator("tr", has_text=schedule).filter(has_text=outcome).first
-            row.get_by_role("link").first.click()
-            assert schedule in window.page.locator("h1").inner_text()
-            window.page.go_back()
-        window.page.locator("tr", has_text="the shop is closed").get_by_role("link").nth(1).click()
+        rows = [
+            window.page.locator("tr", has_text=schedule).filter(has_text=outcome).first.get_by_role("link")
+            for schedule, outcome in OUTCOMES
+        ]
+        failed = window.page.locator("tr", has_text="the shop is closed").get_by_role("link").nth(1)
+        links += [_address_of(link) for link in (*(row.first for row in rows), failed)]
+        leads_to = ("Mail to rows", "stranded", "Grants", *(schedule for schedule, _ in OUTCOMES), "fails")
+        for link, heading in zip(links, leads_to, strict=True):
+            window.page.goto(link)
+            assert heading in window.page.locator("h1").inner_text()
         assert "Traceback" in window.text()
         _nodes_in_trouble(window, portal, machine, monkeypatch)
         _resolved(window, portal, machine)
 
 
-def _link_of_alert(window: Window, kind: str, name: str, text: str) -> str | None:
+def _address_of(link: Any) -> str:
+    """Where a link leads that can be clicked."""
+    link.click(trial=True)
+    return str(link.get_attribute("href"))
+
+
+def _link_of_alert(window: Window, kind: str, name: str, text: str) -> str:
     alert = window.page.locator(".alerts li", has_text=text)
     assert kind in alert.inner_text()
     assert name in alert.inner_text()
-    link: str | None = alert.get_by_role("link").get_attribute("href")
-    return link
+    return _address_of(alert.get_by_role("link"))
 
 
 def _nodes_in_trouble(
@@ -148,8 +150,10 @@ def _nodes_in_trouble(
         window.go("/alerts")
         alert = window.page.locator(".alerts li", has_text=text)
         assert "Node" in alert.inner_text()
-        alert.get_by_role("link").click()
-        assert window.page.locator("h1").inner_text() == "Nodes"
+        link = alert.get_by_role("link")
+        assert _address_of(link) == "/console/nodes"
+    link.click()
+    assert window.page.locator("h1").inner_text() == "Nodes"
     monkeypatch.undo()
 
 
