@@ -34,7 +34,10 @@ class TemporalCommand:
 
     def __init__(self, address: str, folder: Path) -> None:
         self.address = address
-        self._environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TEMPORAL_ADDRESS": address}
+        self._environment = {
+            "PATH": os.environ["PATH"], "HOME": str(folder), "TEMPORAL_ADDRESS": address,
+            "GOMAXPROCS": "1", "GOGC": "off",  # it ends before threads and a collector of garbage are worth their start
+        }  # fmt: skip
 
     def tried(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """What the command did, right or wrong."""
