@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
@@ -253,12 +254,14 @@ def _unknown_references(workflow: Workflow) -> Iterator[Fault]:
 
 def _wrong_degrees(plan: Plan) -> Iterator[Fault]:
     """Nodes whose edges do not fit their types."""
-    followed = {edge.source for edge in plan.edges}
-    arriving = [edge.target for edge in plan.edges]
+    leaving: dict[str, list[Edge]] = {name: [] for name in plan.nodes}
+    for edge in plan.edges:
+        leaving[edge.source].append(edge)
+    arriving = Counter(edge.target for edge in plan.edges)
     for name, node in plan.nodes.items():
-        own = [edge for edge in plan.edges if edge.source == name]
+        own = leaving[name]
         match node:
-            case EndNode() if name in followed:
+            case EndNode() if own:
                 yield Fault(f"node {name}", "is an end, and has an edge to another node")
             case IfNode() | SwitchNode():
                 yield from _wrong_gateway(node, own)
@@ -268,10 +271,8 @@ def _wrong_degrees(plan: Plan) -> Iterator[Fault]:
                         yield Fault(f"edge {edge}", "is never followed: its source cannot fail")
             case _:
                 pass
-        if isinstance(node, JoinNode) and (node.data.quorum or 0) > arriving.count(name):
-            yield Fault(
-                f"node {name}", f"needs {node.data.quorum} branches, and {arriving.count(name)} lead to it"
-            )
+        if isinstance(node, JoinNode) and (node.data.quorum or 0) > arriving[name]:
+            yield Fault(f"node {name}", f"needs {node.data.quorum} branches, and {arriving[name]} lead to it")
     yield from _too_deep(plan)
 
 
