@@ -57,7 +57,7 @@ def check_herd(table: list[list[str]], contestants: list[str]) -> None:
     assert header[1:] == ["jobs", *FIGURES]
     assert [row[0] for row in rows] == contestants
     for contestant, jobs, *figures in rows:
-        assert jobs == "200"
+        assert jobs == "30"
         for name, figure in zip(FIGURES, figures, strict=True):
             # APScheduler remembers nothing of a run, so there is no end to wait for.
             pattern = "not recorded" if (contestant, name) == ("APScheduler", "ends/s") else COMPARED
@@ -71,7 +71,7 @@ def check_nodes(table: list[list[str]]) -> None:
     ]  # fmt: skip
     assert [row[0] for row in rows] == [f"{nodes} on {database}" for database in TABLES for nodes in (1, 3)]
     for nodes, jobs, shares, *figures in rows:
-        assert jobs == "200"
+        assert jobs == "30"
         # Each is rounded, so together they may be off by one.
         percent = [int(share) for share in shares.split(", ")]
         assert len(percent) == int(nodes[0])
@@ -87,7 +87,7 @@ def check_steady(table: list[list[str]]) -> None:
         f"{name} on {database}" for database in TABLES for name in contestants
     ]
     for contestant, due, keeps_up, starts, ends, *figures in rows:
-        assert due == "20"
+        assert due == "5"
         assert keeps_up in {"yes", "no"}
         assert re.fullmatch(COMPARED, starts)
         assert re.fullmatch("not recorded" if "APScheduler" in contestant else COMPARED, ends)
@@ -102,7 +102,7 @@ def check_backfill(table: list[list[str]]) -> None:
         f"{name} on {database}" for database in TABLES for name in contestants
     ]
     for _, slots, *figures in rows:
-        assert slots == "600"
+        assert slots == "60"
         assert all(re.fullmatch(COMPARED, figure) for figure in figures)
 
 
@@ -117,6 +117,6 @@ def check_idle(table: list[list[str]]) -> None:
 def check_initialize(table: list[list[str]]) -> None:
     header, *rows = table
     assert header[1:] == ["tasks", "first, ms", "again, ms"]
-    assert [row[:2] for row in rows] == [[database, "200"] for database in TABLES]
+    assert [row[:2] for row in rows] == [[database, "30"] for database in TABLES]
     for _, _, *figures in rows:
         assert all(re.fullmatch(NUMBER, figure) for figure in figures)

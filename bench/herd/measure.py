@@ -71,8 +71,8 @@ FULL = Effort(
     steady_rates=(300, 1000, 3000, 5000, 10_000), steady_seconds=10, backfill=100_000,
 )  # fmt: skip
 QUICK = Effort(
-    (200,), repeats=1, repeated_sizes=200, idle_schedules=200, idle_seconds=1, steady_rates=(20,), steady_seconds=2,
-    backfill=600, at_once=4,
+    (30,), repeats=1, repeated_sizes=30, idle_schedules=30, idle_seconds=0.2, steady_rates=(5,), steady_seconds=2,
+    backfill=60, at_once=4,
 )  # fmt: skip
 
 
