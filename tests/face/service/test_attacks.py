@@ -753,7 +753,7 @@ def test_of_many_who_change_what_they_have_seen_one_does(start: StartServer, dat
         if answer.status_code == 200:
             done.append(token)
 
-    storm(server, 20, act)
+    storm(server, 8, act)
     assert len(set(done)) == len(done)
     assert alice.get("/schedules/seen")["version"] == len(done) + 1
 
@@ -775,7 +775,7 @@ def test_many_changes_have_many_versions(start: StartServer, database: str) -> N
         assert answer.status_code == 200, answer.text
         tokens.append(answer.json()["version"])
 
-    storm(server, 20, act)
+    storm(server, 8, act)
     assert sorted(tokens) == list(range(2, len(tokens) + 2))
     assert alice.get("/schedules/changing")["version"] == len(tokens) + 1
 
