@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import date, timedelta
+from typing import Any
 
 from tests.face.console.ledger import create, run_of
 from tests.support.browser import Window, needs_chromium
@@ -416,6 +417,19 @@ def test_questions_are_answered_everywhere(window: Window, server: Server):
     assert not page.locator("#palette").is_visible()
 
 
+def _leaves_the_preview_in_place(page: Any) -> None:
+    """Leaving a field asks for the preview again; one that says the same must not replace what is being clicked."""
+    page.evaluate(
+        """() => {
+            document.querySelector("#preview .sentence").isFirst = true;
+            window.answered = new Promise((done) => document.body.addEventListener("htmx:afterRequest", done, { once: true }));
+        }"""
+    )
+    page.keyboard.press("Tab")
+    page.evaluate("async () => { await window.answered; }")
+    assert page.evaluate("document.querySelector('#preview .sentence').isFirst")
+
+
 def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server: Server):
     assert server.ask("PUT", "/calendars/works%20closed", {"dates": ["2026-12-25"]}).is_success
     page = window.page
@@ -442,6 +456,7 @@ def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server
     page.get_by_label("Id", exact=True).fill("from-a-form")
     page.locator("#preview .sentence", has_text="At 09:00 on Monday to Friday, Europe/Berlin time").wait_for()
     page.locator("#preview", has_text="'from-a-form'").wait_for()
+    _leaves_the_preview_in_place(page)
     for name in ("curl", "YAML"):
         page.locator("#preview summary", has_text=name).click()
     page.get_by_label("Time zone").fill("Europe/Paris")

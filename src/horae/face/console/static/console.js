@@ -147,6 +147,14 @@
   });
   document.body.addEventListener("htmx:afterSwap", tellRelative);
 
+  // A preview that says the same as before stays in place: another one would take away what is being clicked.
+  let previewed = "";
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.target.id !== "preview") return;
+    if (event.detail.serverResponse === previewed) event.detail.shouldSwap = false;
+    previewed = event.detail.serverResponse;
+  });
+
   // A preview is made anew as one types: what was unfolded stays so.
   let unfolded = [];
   const folds = (event) => (event.target.id === "preview" ? [...event.target.querySelectorAll("details")] : []);
