@@ -96,8 +96,14 @@
   document.addEventListener("click", async (event) => {
     const button = event.target.closest?.("[data-copy]");
     if (!button) return;
-    await navigator.clipboard?.writeText(document.getElementById(button.dataset.copy).textContent);
-    button.textContent = "Copied";
+    const text = document.getElementById(button.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+      button.textContent = "Copied";
+    } catch { // a browser without TLS has no clipboard, and another may refuse
+      getSelection().selectAllChildren(text);
+      button.textContent = "Selected: now press Ctrl+C";
+    }
   });
 
   // A file is read into the field that it is meant for; without this script one pastes it.
