@@ -83,7 +83,7 @@ def test_hostile_text_is_shown_and_does_nothing(window: Window, server: Server):
     ):  # by a tag: there are schedules of other tests
         _is_harmless(window, page)
     for schedule_id in ids:
-        assert window.page.get_by_role("link", name=schedule_id).count()
+        assert window.whole.get_by_role("link", name=schedule_id).count()
     window.page.get_by_role("link", name="🎈/..%2F?#").click()
     assert window.page.locator("h1").inner_text().startswith("🎈/..%2F?#")
 
@@ -91,7 +91,7 @@ def test_hostile_text_is_shown_and_does_nothing(window: Window, server: Server):
 def _is_harmless(window: Window, page: str) -> None:
     assert window.go(page).status == 200, page
     assert window.page.title() != "owned"
-    assert window.page.locator("img, #live script, iframe").count() == 0
+    assert window.whole.locator("img, #live script, iframe").count() == 0
 
 
 def test_another_site_and_inline_scripts_can_do_nothing(window: Window, server: Server):
@@ -177,14 +177,14 @@ def test_a_session_is_opened_kept_and_ended(open_window: Callable[..., Window], 
     assert "/console/sign-in?next=" in window.page.url
     window.page.get_by_label("Token").fill("nonsense")
     window.page.get_by_role("button", name="Sign in").click()
-    assert window.page.locator(".notice-problem").is_visible()
+    window.page.locator(".notice-problem").wait_for()
     sign_in(window, "ada", now)
     assert window.page.url.endswith("/console/schedules")
     assert "No schedules yet" in window.text()
     window.page.locator(".who button").click()
     assert "/console/sign-in" in window.page.url
-    window.page.go_back()
-    window.page.reload()
+    window.whole.go_back()
+    window.whole.reload()
     assert "/console/sign-in" in window.page.url
     for seconds in (3, 9, 27):  # a busy machine may need longer to sign in than the session lasts
         window.go("/schedules")
@@ -226,7 +226,7 @@ def test_another_users_addresses_are_not_there_and_ten_thousand_nodes_are_listed
     assert "10,000 nodes are too many to draw" in window.text()
     window.go(f"/runs/{run['id']}")
     window.page.get_by_text("9,500 more nodes; the API has them.").wait_for()
-    assert window.page.locator("#live details.attempt").count() == 500
+    assert window.whole.locator("#live details.attempt").count() == 500
     window.page.get_by_role("button", name="Terminate").click()
     window.page.locator(".who button").click()
     window.go("/schedules")
@@ -353,9 +353,9 @@ def test_pages_fit_every_width_survive_reload_and_back_and_axe_finds_nothing_ser
     assert window.page.evaluate("history.length") == len(seen) + 1, "no page adds entries of its own"
     for path, expected in reversed([*zip(with_state, seen[-len(with_state) :], strict=True)]):
         assert window.content() == expected, path
-        window.page.reload()
+        window.whole.reload()
         assert window.content() == expected, path
-        window.page.go_back()
+        window.whole.go_back()
     assert window.content() == seen[-len(with_state) - 1]
-    window.page.go_forward()
+    window.whole.go_forward()
     assert window.content() == seen[-len(with_state)]

@@ -10,7 +10,6 @@ from typing import Any
 from tests.face.console.ledger import create, run_of
 from tests.support.browser import Window, needs_chromium
 from tests.support.process import Server
-from tests.support.wait import wait_for
 
 pytestmark = needs_chromium
 OVERPRINTED = """() => {
@@ -47,13 +46,13 @@ def test_the_root_leads_to_the_overview(open_window: Callable[..., Window], serv
         ):  # nothing may come in five minutes
             window.page.set_viewport_size({"width": width, "height": 800})
             assert window.page.evaluate(OVERPRINTED) == [], (reach, width)
-    assert window.page.get_by_role("link", name="root-hourly").count()
+    assert window.whole.get_by_role("link", name="root-hourly").count()
     for part in ("How late starts were", "Nodes", "alive"):
         assert part in window.text()
     window.page.get_by_placeholder("Tag").fill("roots")
     window.page.get_by_placeholder("Tag").press("Enter")
     assert "span=1w&tag=roots" in window.page.url
-    assert window.page.locator(".lane-name").all_inner_texts() == ["root-hourly"]
+    assert window.whole.locator(".lane-name").all_inner_texts() == ["root-hourly"]
     assert "coming" in (window.page.locator(".lane svg[role=group]").get_attribute("aria-label") or "")
     assert "Times in Asia/Tokyo" in window.text()
     window.page.get_by_role("button", name="show UTC").click()
@@ -71,7 +70,7 @@ def test_schedules_are_searched_filtered_and_changed_together(window: Window, se
     page.get_by_placeholder("Search schedules").fill("many-")
     page.get_by_role("button", name="Search").click()
     assert "q=many-" in page.url
-    assert page.locator("tbody tr").count() == 3
+    assert window.whole.locator("tbody tr").count() == 3
     page.get_by_label("Choose many-0").check()
     page.get_by_label("Choose many-1").check()
     page.get_by_label("Note", exact=True).fill("until noon")
@@ -80,7 +79,7 @@ def test_schedules_are_searched_filtered_and_changed_together(window: Window, se
     assert "q=many-" in page.url
     assert "until noon" in page.locator("#row-1").inner_text()
     page.get_by_role("link", name="Paused", exact=True).click()
-    assert page.locator("tbody tr").count() == 2
+    assert window.whole.locator("tbody tr").count() == 2
     page.get_by_label("All on this page").check()
     page.get_by_role("button", name="Resume").click()
     assert "Resumed 2 schedules." in window.text()
@@ -90,13 +89,13 @@ def test_schedules_are_searched_filtered_and_changed_together(window: Window, se
     page.get_by_label("Note", exact=True).fill("kept")
     page.get_by_role("button", name="Tag").click()
     assert "Enter a tag first." in page.locator(".notice-problem").inner_text()
-    assert page.locator("[name=chosen]:checked").count() == 3
+    assert window.whole.locator("[name=chosen]:checked").count() == 3
     assert page.get_by_label("Note", exact=True).input_value() == "kept"
     page.get_by_label("Tag to add").fill('spring, "my team"')
     page.get_by_role("button", name="Tag").click()
     assert "Tagged 3 schedules." in window.text()
     window.go("/schedules?tag=spring")
-    assert page.locator("tbody tr").count() == 3
+    assert window.whole.locator("tbody tr").count() == 3
     window.go("/schedules/many-0/edit")
     page.get_by_label("Description").fill("only this")
     page.get_by_role("button", name="Save").click()
@@ -122,22 +121,22 @@ def test_reload_and_back_repeat_no_action_and_keep_the_filters(window: Window, s
     run_of(server, "once-only", "succeeded")
     page.locator("h1 .tone-succeeded").wait_for()
     content = window.content()
-    page.reload()
+    window.whole.reload()
     assert window.content() == content
-    page.go_back()
+    window.whole.go_back()
     assert page.url.endswith("/schedules/once-only")
-    page.reload()
-    assert page.locator(".strip li").count() == 1
-    page.go_forward()
+    window.whole.reload()
+    assert window.whole.locator(".strip li").count() == 1
+    window.whole.go_forward()
     assert window.content() == content
-    page.go_back()
-    page.go_back()
+    window.whole.go_back()
+    window.whole.go_back()
     assert "q=once-only&tag=again" in page.url
     assert page.get_by_placeholder("Tag", exact=True).input_value() == "again"
     page.get_by_label("Choose once-only").check()
     page.get_by_role("button", name="Pause").click()
     assert "Paused 1 schedule." in window.text()
-    page.reload()
+    window.whole.reload()
     assert "Paused 1 schedule." not in window.text(), "what was done is told once"
     assert "q=once-only&tag=again" in page.url
     assert len(server.get("/schedules/once-only/runs")["items"]) == 1
@@ -147,13 +146,13 @@ def test_lists_have_pages(window: Window, server: Server):
     new = [{"id": f"page-{number:03}", "spec": "0 0 1 1 *", "action": "ping"} for number in range(60)]
     assert server.ask("POST", "/bulk/schedules", {"schedules": new}).status_code == 201
     window.go("/schedules?q=page-")
-    assert window.page.locator("tbody tr").count() == 50
+    assert window.whole.locator("tbody tr").count() == 50
     window.page.get_by_role("link", name="Next page").click()
-    assert window.page.locator("tbody tr").count() == 10
-    window.page.go_back()
-    assert window.page.locator("tbody tr").count() == 50
-    window.page.reload()
-    assert window.page.locator("tbody tr").count() == 50
+    assert window.whole.locator("tbody tr").count() == 10
+    window.whole.go_back()
+    assert window.whole.locator("tbody tr").count() == 50
+    window.whole.reload()
+    assert window.whole.locator("tbody tr").count() == 50
 
 
 def test_a_schedule_says_when_and_what_became_of_its_slots(window: Window, server: Server):
@@ -257,7 +256,7 @@ def test_a_schedule_is_paused_resumed_skipped_and_deleted(window: Window, server
     page.locator("summary", has_text="More").click()
     page.get_by_role("button", name="Do not skip it after all").click()
     assert "No slot will be skipped." in window.text()
-    assert page.locator(".times s").count() == 0
+    assert window.whole.locator(".times s").count() == 0
     page.locator("summary", has_text="More").click()
     page.get_by_role("link", name="Delete…").click()
     page.get_by_role("button", name="Delete it").click()
@@ -309,7 +308,7 @@ def test_a_backfill_is_counted_started_and_followed_until_it_is_done_or_cancelle
     place = backfill.bounding_box()
     assert place is not None
     assert 0 < place["y"] < 900, "its progress is in sight"
-    assert backfill.locator(".tone-running").count() == 1
+    backfill.locator(".tone-running").wait_for()
     backfill.get_by_role("button", name="Cancel").click()
     page.get_by_text("The backfill is cancelled: 4 dropped, 1 running.").wait_for()
     page.locator("li.backfill", has_text="4 dropped").wait_for()
@@ -336,7 +335,7 @@ def test_runs_are_found_explained_stopped_and_run_again(window: Window, server: 
     page = window.page
     window.go("/runs?schedule=breaks")
     page.get_by_role("link", name="Failed", exact=True).click()
-    assert page.locator("tbody tr").count() == 1
+    assert window.whole.locator("tbody tr").count() == 1
     window.go(f"/runs/{failed['id']}")
     text = window.text()
     for part in (
@@ -372,7 +371,7 @@ def test_runs_are_found_explained_stopped_and_run_again(window: Window, server: 
     assert 'Since is "sometime", which is no time.' in page.locator(".notice-problem").inner_text()
     since.fill("-1h")
     page.get_by_role("button", name="Search").click()
-    assert page.locator("tbody tr").count() == 1, "the other filters are still there"
+    assert window.whole.locator("tbody tr").count() == 1, "the other filters are still there"
 
 
 def test_questions_are_answered_everywhere(window: Window, server: Server):
@@ -434,7 +433,7 @@ def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server
     assert server.ask("PUT", "/calendars/works%20closed", {"dates": ["2026-12-25"]}).is_success
     page = window.page
     window.go("/new")
-    assert page.locator("#calendars option[value='works closed']").count() == 1
+    assert window.whole.locator("#calendars option[value='works closed']").count() == 1
     page.get_by_text("A day of the month", exact=True).click()
     page.get_by_label("Time of day").fill("7:45")
     page.locator("#preview .sentence", has_text="At 07:45 on day 1 of the month").wait_for()
@@ -462,20 +461,22 @@ def test_a_schedule_is_created_with_its_meaning_beside_it(window: Window, server
     page.get_by_label("Time zone").fill("Europe/Paris")
     page.locator("#preview pre", has_text="timezone: Europe/Paris").wait_for()  # it stays unfolded
 
-    def is_copied() -> bool:
-        page.locator(
-            "#preview [data-copy]"
-        ).last.click()  # a preview that arrives right then brings a new button
-        return bool(page.locator("#preview [data-copy]", has_text="Copied").count())
-
-    wait_for(is_copied)
+    copy = page.locator("#preview [data-copy]").last
+    window.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    copy.click()
+    page.locator("#preview [data-copy]", has_text="Copied").wait_for()
+    assert "timezone: Europe/Paris" in page.evaluate("navigator.clipboard.readText()")
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', {})")  # as without TLS
+    copy.click()
+    page.locator("#preview [data-copy]", has_text="Selected").wait_for()
+    assert "timezone: Europe/Paris" in page.evaluate("String(getSelection())")
     page.get_by_label("Time zone").fill("Europe/Berlin")
     page.get_by_role("button", name="Create").click()
     assert "action" in page.locator("[data-refused]").inner_text().lower()
     assert page.locator("[name=action]").get_attribute("aria-invalid") == "true"
     page.locator("[name=action]").fill("ping")
     page.locator("[data-refused]").wait_for(state="detached")
-    assert page.locator("[aria-invalid]").count() == 0
+    assert window.whole.locator("[aria-invalid]").count() == 0
     assert "Next, Europe/Berlin time" in page.locator("#preview").inner_text()
     page.get_by_label("Tags").fill("made, here")
     page.get_by_label("Except calendars").fill("works closed")
@@ -594,7 +595,7 @@ def test_a_search_goes_on_by_itself_until_its_page_is_full(window: Window, serve
     page = window.page
     window.go("/schedules?q=the+%3CEND%3E")
     page.get_by_role("link", name="deep-0219").wait_for()
-    assert page.locator("tbody tr").count() == 9
+    assert window.whole.locator("tbody tr").count() == 9
     page.get_by_label("Choose deep-0215").check()
     page.get_by_role("button", name="Tag").click()
     assert "Enter a tag first." in window.text()
