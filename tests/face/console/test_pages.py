@@ -77,7 +77,7 @@ def test_schedules_are_searched_filtered_and_changed_together(window: Window, se
     page.get_by_role("button", name="Pause").click()
     assert "Paused 2 schedules." in window.text()
     assert "q=many-" in page.url
-    assert "until noon" in page.locator("#row-1").inner_text()
+    assert "until noon" in page.locator("tbody tr").first.inner_text()
     page.get_by_role("link", name="Paused", exact=True).click()
     assert window.whole.locator("tbody tr").count() == 2
     page.get_by_label("All on this page").check()
@@ -140,6 +140,40 @@ def test_reload_and_back_repeat_no_action_and_keep_the_filters(window: Window, s
     assert "Paused 1 schedule." not in window.text(), "what was done is told once"
     assert "q=once-only&tag=again" in page.url
     assert len(server.get("/schedules/once-only/runs")["items"]) == 1
+
+
+def test_a_box_chooses_the_schedule_of_its_row_when_rows_move(window: Window, server: Server):
+    for name in ("moved-b", "moved-c"):
+        create(server, name)
+    page = window.page
+    window.go("/schedules?q=moved-")
+    page.get_by_label("Choose moved-c").check()
+    create(server, "moved-a")
+    page.locator("tbody tr", has_text="moved-a").wait_for()
+    for row in page.locator("tbody tr").all():
+        assert row.locator("[name=chosen]").get_attribute("value") == row.locator("a.id").get_attribute(
+            "title"
+        )
+    chosen = page.locator("[name=chosen]:checked")
+    assert [each.get_attribute("value") for each in chosen.all()] == ["moved-c"]
+
+
+def test_live_parts_keep_what_is_typed_and_hidden_fields_follow_their_row(window: Window, server: Server):
+    window.go("/schedules")
+    found = window.whole.evaluate(
+        """() => {
+            const part = document.createElement("div");
+            const form = (id) => `<form><input type="hidden" name="id" value="${id}"><input name="note" value=""><input type="checkbox" name="of" value="${id}"><select name="how"><option>a<option>b</select></form>`;
+            part.innerHTML = form("one");
+            const [hidden, note, box, how] = part.querySelector("form").elements;
+            [note.value, box.checked, how.value] = ["half typed", true, "b"];
+            Idiomorph.morph(part, form("one"), { morphStyle: "innerHTML" });
+            const before = [hidden.value, note.value, box.value, box.checked, how.value];
+            Idiomorph.morph(part, form("two"), { morphStyle: "innerHTML" });
+            return [before, [...part.querySelector("form").elements].map((each) => each.value), part.querySelector("[name=of]").checked];
+        }"""
+    )
+    assert found == [["one", "half typed", "one", True, "b"], ["two", "half typed", "two", "b"], False]
 
 
 def test_lists_have_pages(window: Window, server: Server):
@@ -597,8 +631,14 @@ def test_a_search_goes_on_by_itself_until_its_page_is_full(window: Window, serve
     page.get_by_role("link", name="deep-0219").wait_for()
     assert window.whole.locator("tbody tr").count() == 9
     page.get_by_label("Choose deep-0215").check()
+    page.route("**/console/schedules?*cursor=*", lambda _: None)  # it waits
     page.get_by_role("button", name="Tag").click()
     assert "Enter a tag first." in window.text()
+    create(server, "deep-0000a", description="Found at the <end>", spec="0 0 1 1 *")
+    page.get_by_role(
+        "link", name="deep-0000a"
+    ).wait_for()  # a live update comes before the rest of the search
+    page.unroute("**/console/schedules?*cursor=*")
     page.locator("[value=deep-0215]:checked").wait_for()  # rows that came later stay chosen too
     page.get_by_label("Tag to add").fill("deep")
     page.get_by_role("button", name="Tag").click()

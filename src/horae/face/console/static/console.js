@@ -45,18 +45,18 @@
   document.addEventListener("mouseover", tellWhy);
   document.addEventListener("focusin", tellWhy);
 
-  // Choose all rows of a list.
+  // A list keeps its selection: when it is shown again, when rows are found later, and when live updates move them.
+  const chosen = new Set(JSON.parse(document.querySelector("[data-chosen]")?.dataset.chosen ?? "[]"));
   document.addEventListener("change", (event) => {
-    if (!event.target.matches?.("[data-all]")) return;
-    for (const box of event.target.form.elements) if (box.name === "chosen") box.checked = event.target.checked;
+    const all = event.target.matches?.("[data-all]");
+    for (const box of all ? event.target.form.elements : [event.target]) {
+      if (box.name !== "chosen") continue;
+      if (all) box.checked = event.target.checked;
+      chosen[box.checked ? "add" : "delete"](box.value);
+    }
   });
-
-  // A list that is shown again keeps its selection, also of rows that a search finds later.
   document.addEventListener("htmx:load", (event) => {
-    const form = document.querySelector("[data-chosen]");
-    if (!form) return;
-    const chosen = JSON.parse(form.dataset.chosen);
-    for (const box of event.detail.elt.querySelectorAll?.("[name=chosen]") ?? []) if (chosen.includes(box.value)) box.checked = true;
+    for (const box of event.detail.elt.querySelectorAll?.("[name=chosen]") ?? []) box.checked ||= chosen.has(box.value);
   });
 
   // One menu is open at a time; Escape and a click elsewhere close it.
@@ -119,12 +119,17 @@
     });
   }
 
-  // Live parts keep what a person is doing: ticked boxes, typed text, open menus.
-  const untouched = (node) => node.nodeType === 1 && (node.matches("input, textarea, select") || (node.matches("details") && node.open));
+  // Live parts keep what a person is doing: ticked boxes, typed text, open menus. Hidden fields, and boxes of other values, follow their row.
+  const isSame = (old, fresh) => old.name === fresh.name && (!["checkbox", "radio"].includes(old.type) || old.value === fresh.value);
+  const untouched = (old, fresh) => old.nodeType === 1 && fresh.nodeType === 1 &&
+    ((old.matches("input:not([type=hidden]), textarea, select") && isSame(old, fresh)) || (old.matches("details") && old.open));
   window.Idiomorph.defaults.callbacks.beforeNodeMorphed = (old, fresh) => {
     if (old.nodeType === 1 && old.matches("[data-relative]") && fresh.nodeType === 1 && old.dataset.relative === fresh.dataset?.relative) return false;
     if (old.nodeType === 1 && old.matches("[data-strip-why], [data-keep]")) return false;
-    return !untouched(old);
+    return !untouched(old, fresh);
+  };
+  window.Idiomorph.defaults.callbacks.afterNodeMorphed = (node) => {
+    if (node.nodeType === 1 && node.matches("[name=chosen]")) node.checked = chosen.has(node.value);
   };
 
   // The server goes away and comes back; a session ends; what is shown is gone.
