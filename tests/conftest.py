@@ -29,7 +29,7 @@ from tests.support.tls import shared_trust
 # and whether it fails depends on the code alone.
 settings.register_profile(
     "horae",
-    max_examples=int(os.environ.get("HORAE_EXAMPLES", "50")),
+    max_examples=int(os.environ.get("HORAE_EXAMPLES", "30")),
     derandomize="HORAE_EXAMPLES" not in os.environ,
     deadline=None,
     print_blob=True,
