@@ -52,8 +52,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Two more than there are cores: many tests wait for processes, leases and seconds, in which others can run."""
-    return (os.cpu_count() or 1) + 2
+    """Three more than there are cores: many tests wait for processes, leases and seconds, in which others can run."""
+    return (os.cpu_count() or 1) + 3
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
