@@ -69,8 +69,8 @@ class ScopedOperations:
         run = SingleRun(
             action=action, input=input, in_=in_, at=at, timezone=timezone, key=key, policies=wanted
         )
-        return (await self.run_once(run)).schedules[0]
+        return (await self.create_single_run(run)).schedules[0]
 
-    async def run_once(self, run: SingleRun) -> Creation:
+    async def create_single_run(self, run: SingleRun) -> Creation:
         """The same as :meth:`once`, and whether the same request created the schedule before."""
         return await create_single_run(self._own, run)

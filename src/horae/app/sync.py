@@ -327,7 +327,7 @@ class SyncOperations(Proxy[ScopedOperations]):
         self.why = SyncWhy(background, target.why)
 
     once = Blocking(ScopedOperations.once)
-    run_once = Blocking(ScopedOperations.run_once)
+    create_single_run = Blocking(ScopedOperations.create_single_run)
 
 
 class SyncNode(Proxy[App]):

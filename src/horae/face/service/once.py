@@ -23,7 +23,7 @@ async def run_once(new: ScopedOperations, data: RunOnce) -> Response[StoredSched
     run = SingleRun(
         action=data.action, in_=data.in_, at=data.at, timezone=data.timezone, key=data.key, policies=data.policies
     )  # fmt: skip
-    return await created(new, await new.run_once(run))
+    return await created(new, await new.create_single_run(run))
 
 
 def once_router() -> Router:
