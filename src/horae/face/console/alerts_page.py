@@ -54,14 +54,14 @@ async def alerts_page(visit: Visit) -> Response[Any]:
 
     async def build() -> dict[str, Any]:
         since = instant(visit.now) - SINCE[reach]
-        found = await visit.there.runs.search(
+        found = await visit.operations.runs.search(
             status=PROBLEMS, without_reasons=ASKED_FOR, since=since, limit=LISTED
         )
         among = Page(problems_among(found), found.next)
         problems = ledger_page(among).items
         counts = Counter((each.owner, each.schedule_id) for each in problems)
         return {
-            "alerts": await alerts_of(visit), "names": await names_of(visit.there, among), "problems": problems, "more": found.next is not None, "reach": reach,
+            "alerts": await alerts_of(visit), "names": await names_of(visit.operations, among), "problems": problems, "more": found.next is not None, "reach": reach,
             "reaches": SINCE, "often": [(*key, number) for key, number in counts.most_common(3) if number > 2],
         }  # fmt: skip
 
@@ -104,13 +104,13 @@ async def _flows(visit: Visit) -> list[Alert]:
             visit.of_owner(each.owner, "flows", each.name),
             resolution(each.action),
         )
-        for each in await visit.there.flows.list(limit=1000)
+        for each in await visit.operations.flows.list(limit=1000)
         if each.status == NEEDS_ATTENTION
     ]
 
 
 async def _schedules(visit: Visit) -> list[Alert]:
-    found = await visit.there.schedules.list(Filter(attention=True), limit=LISTED)
+    found = await visit.operations.schedules.list(Filter(attention=True), limit=LISTED)
     shown = [view_of(ScheduleView, each) for each in found]
     return [
         Alert(
@@ -123,7 +123,7 @@ async def _schedules(visit: Visit) -> list[Alert]:
 
 async def _grants(visit: Visit) -> list[Alert]:
     """The grants that end soon: what they allow then stops."""
-    found = page_of(GrantView, await visit.there.grants.list()).items
+    found = page_of(GrantView, await visit.operations.grants.list()).items
     now = instant(visit.now)
     soon = [
         each

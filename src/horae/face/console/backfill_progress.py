@@ -28,10 +28,10 @@ class Progress(msgspec.Struct, frozen=True):
     can_be_cancelled: bool
 
 
-async def dropped_runs(there: ScopedOperations, backfill: BackfillView) -> int | None:
+async def dropped_runs(operations: ScopedOperations, backfill: BackfillView) -> int | None:
     """How many runs of a cancelled backfill were dropped; ``None`` if it has too many to count."""
     until = backfill.ended_at and backfill.ended_at + timedelta(seconds=1)  # no run was made later
-    found = await there.runs.search(
+    found = await operations.runs.search(
         schedule_id=backfill.schedule_id, reason=Reason.BACKFILL_CANCELLED, since=backfill.created_at, until=until,
         limit=MAX_DROPPED,
     )  # fmt: skip

@@ -48,7 +48,7 @@ async def calendars_page(visit: Visit) -> Response[Any]:
     """All calendars that the caller sees."""
 
     async def build() -> dict[str, Any]:
-        found = await visit.there.calendars.list(cursor=visit.query.get("cursor") or None)
+        found = await visit.operations.calendars.list(cursor=visit.query.get("cursor") or None)
         page = page_of(CalendarView, found)
         return {"calendars": page.items, "next": page.next}
 
@@ -58,7 +58,7 @@ async def calendars_page(visit: Visit) -> Response[Any]:
 @get("/calendars/{name:str}")
 async def calendar_page(visit: Visit, name: str) -> Response[Any]:
     """A calendar: a year at a glance, and the form that changes it."""
-    found = view_of(CalendarView, await visit.there.calendars.get(name))
+    found = view_of(CalendarView, await visit.operations.calendars.get(name))
     return _shown(visit, found.name, found, "\n".join(found.dates), "")
 
 
@@ -81,10 +81,10 @@ async def new_calendar(visit: Visit) -> Response[Any]:
     if not name:
         return visit.back(visit.url("calendars"), "A calendar needs a name.", "problem")
     try:
-        await visit.there.calendars.get(name)
+        await visit.operations.calendars.get(name)
     except HoraeError:
         try:
-            await visit.there.calendars.put(name, SharedCalendar())
+            await visit.operations.calendars.put(name, SharedCalendar())
         except HoraeError as error:
             return visit.refused(visit.url("calendars"), error)
     return visit.back(visit.url("calendars", name))
@@ -93,7 +93,7 @@ async def new_calendar(visit: Visit) -> Response[Any]:
 @get("/calendars/{name:str}/delete")
 async def delete_page(visit: Visit, name: str) -> Response[Any]:
     """What deleting a calendar means, before it is deleted."""
-    found = view_of(CalendarView, await visit.there.calendars.get(name))
+    found = view_of(CalendarView, await visit.operations.calendars.get(name))
     return visit.page("delete_calendar.html", calendar=found)
 
 
@@ -108,19 +108,19 @@ def _saved(changed: int, *, is_other: bool) -> str:
 @post("/calendars/{name:str}")
 async def change_calendar(visit: Visit, name: str) -> Response[Any]:
     """Change the days of a calendar, or remove it; what is wrong is told beside what was typed."""
-    there = visit.there
-    found = await there.calendars.get(name)
+    operations = visit.operations
+    found = await operations.calendars.get(name)
     dates = visit.form.get("dates", "\n".join(found.document.dates))
     try:
         match visit.form.get("do"):
             case "save":
                 document = msgspec.structs.replace(found.document, dates=tuple(dates.split()))
-                _, changed = await there.calendars.put(name, document)
+                _, changed = await operations.calendars.put(name, document)
                 return visit.back(
                     visit.url("calendars", name), _saved(changed, is_other=document != found.document)
                 )
             case "delete":
-                await there.calendars.delete(name)
+                await operations.calendars.delete(name)
                 return visit.back(visit.url("calendars"), f"Deleted {name}.")
             case other:
                 raise InvalidInputError("do", f"is nothing that can be done: {other}")

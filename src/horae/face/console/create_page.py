@@ -59,7 +59,7 @@ async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
     """What the form means so far: a sentence with times, or what is wrong with it."""
     try:
         spec = spec_of(form, instant(visit.now))
-        found = await visit.there.schedules.meaning(spec, TIMES)
+        found = await visit.operations.schedules.meaning(spec, TIMES)
     except HoraeError as error:
         return {"meaning": None, "times": [], "code": None, **refusal(error, form)}
     zone = found.spec.get("timezone", "UTC")
@@ -98,7 +98,7 @@ async def _page(visit: Visit, form: dict[str, str], error: HoraeError | None = N
     refused = {"problem": "", "wrong": ""} if error is None else refusal(error, form)
     return visit.page(
         "new.html", 422 if error else 200, form=form, refused=refused["problem"],
-        **await choices(visit, visit.new), **{**found, "wrong": refused["wrong"] or found["wrong"]},
+        **await choices(visit, visit.own), **{**found, "wrong": refused["wrong"] or found["wrong"]},
     )  # fmt: skip
 
 
@@ -118,7 +118,7 @@ async def create(visit: Visit) -> Response[Any]:
         form = {**form, "id": f"once-{uuid4().hex[:12]}"}
     try:
         document = schedule_of(form, instant(visit.now))
-        made = await visit.new.schedules.create_many([new_schedule(document, visit.caller.user)])
+        made = await visit.own.schedules.create_many([new_schedule(document, visit.caller.user)])
     except HoraeError as error:
         return await _page(visit, {**visit.form, "tried": "1"}, error)
     return visit.back(visit.of_schedule(made[0]), f"Created {made[0].id}.")

@@ -33,10 +33,10 @@ MANY = 1000
 """How many runs a backfill may start without being asked for twice."""
 
 
-async def described(there: ScopedOperations, schedule_id: str) -> DescribedSchedule:
+async def described(operations: ScopedOperations, schedule_id: str) -> DescribedSchedule:
     """A schedule as readers see it."""
-    found = await there.schedules.describe(schedule_id)
-    return await there.evaluate(lambda: description_view(found))
+    found = await operations.schedules.describe(schedule_id)
+    return await operations.evaluate(lambda: description_view(found))
 
 
 def form_of(schedule: DescribedSchedule, now: datetime) -> dict[str, str]:
@@ -59,8 +59,8 @@ async def changes(visit: Visit, schedule_id: str, form: dict[str, str]) -> dict[
     """What an edit would do: fire times added and removed, the sentence, or what is wrong."""
     try:
         fields = _edit_of(form, visit)
-        meaning = await visit.there.schedules.meaning(fields["spec"], 1)
-        found = await visit.there.why.preview(schedule_id, fields["spec"], days=DAYS, limit=LISTED)
+        meaning = await visit.operations.schedules.meaning(fields["spec"], 1)
+        found = await visit.operations.why.preview(schedule_id, fields["spec"], days=DAYS, limit=LISTED)
     except HoraeError as error:
         return {"change": None, "meaning": None, **refusal(error, form)}
     zone = meaning.spec.get("timezone", "UTC")
@@ -88,28 +88,28 @@ async def _page(
     **context: Any,  # noqa: ANN401 - what a template shows
 ) -> Response[Any]:
     shown = {"refused": "", "conflict": False, **await changes(visit, schedule.id, form), **context}
-    offered = await choices(visit, visit.there)
+    offered = await choices(visit, visit.operations)
     return visit.page("edit.html", status, schedule=schedule, form=form, **offered, **shown)
 
 
 @get("/schedules/{schedule_id:str}/edit")
 async def edit_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """The form that changes a schedule."""
-    schedule = await described(visit.there, schedule_id)
+    schedule = await described(visit.operations, schedule_id)
     return await _page(visit, schedule, form_of(schedule, instant(visit.now)))
 
 
 @post("/schedules/{schedule_id:str}/edit")
 async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
     """Change a schedule, unless another change came first: then both are shown, and nothing is lost."""
-    form, there, version = visit.form, visit.there, visit.form.get("version", "")
+    form, operations, version = visit.form, visit.operations, visit.form.get("version", "")
     if form.get("do") == "preview":
         return visit.page("edit_preview.html", **await changes(visit, schedule_id, form))
     try:
         fields = _edit_of(form, visit)
-        fields |= _action(visit, (await there.schedules.get(schedule_id)).action)
+        fields |= _action(visit, (await operations.schedules.get(schedule_id)).action)
         expected = int(version) if version.isdecimal() else -1
-        changed = await there.schedules.edit(schedule_id, lambda _: Edit(**fields), version=expected)
+        changed = await operations.schedules.edit(schedule_id, lambda _: Edit(**fields), version=expected)
     except ConflictTokenMismatchError:
         refused, wrong = (
             "Another change came first. What you typed is still here; what the schedule is now is beside it.",
@@ -121,7 +121,7 @@ async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
         # A skip is of the next slots, whichever these are: after an edit it may be of others.
         skipped = f" {await skip_words(visit, changed)}" if changed.state.skip_next else ""
         return visit.back(visit.url("schedules", schedule_id), f"Changed.{skipped}")
-    schedule = await described(there, schedule_id)
+    schedule = await described(operations, schedule_id)
     conflict, form = str(schedule.version) != version, {**form, "version": str(schedule.version)}
     return await _page(
         visit, schedule, form, 409 if conflict else 422, refused=refused, conflict=conflict, wrong=wrong
@@ -146,21 +146,21 @@ def _action(visit: Visit, before: Action) -> dict[str, Any]:
 @get("/schedules/{schedule_id:str}/backfill")
 async def backfill_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """The form that backfills a range."""
-    schedule = await described(visit.there, schedule_id)
+    schedule = await described(visit.operations, schedule_id)
     return visit.page("backfill.html", schedule=schedule, form={}, found=None, refused="", many=MANY)
 
 
 @post("/schedules/{schedule_id:str}/backfill")
 async def backfill(visit: Visit, schedule_id: str) -> Response[Any]:
     """Count the slots of a range, or start to run them."""
-    there, form, found, refused = visit.there, visit.form, None, ""
-    schedule = await described(there, schedule_id)
+    operations, form, found, refused = visit.operations, visit.form, None, ""
+    schedule = await described(operations, schedule_id)
     try:
         start, end = _moment(visit, "start"), _moment(visit, "end")
-        found = await there.backfills.preview(schedule_id, start, end)
+        found = await operations.backfills.preview(schedule_id, start, end)
         sure = found.slots <= MANY or form.get("sure") == str(found.slots)
         if form.get("do") == "start" and sure:
-            await there.backfills.start(
+            await operations.backfills.start(
                 schedule_id, start, end, overlap=form.get("overlap") or None,  # type: ignore[arg-type]  # it is checked
                 author=visit.caller.user, note=form.get("note", ""),
             )  # fmt: skip
@@ -188,11 +188,11 @@ def _moment(visit: Visit, name: str) -> datetime:
 @get("/schedules/{schedule_id:str}/versions")
 async def versions_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """What a schedule was before its edits, each as a difference to what followed."""
-    there = visit.there
-    schedule = await described(there, schedule_id)
+    operations = visit.operations
+    schedule = await described(operations, schedule_id)
     found = page_of(
         VersionView,
-        await there.schedules.versions(schedule_id, VERSIONS, cursor=visit.query.get("cursor") or None),
+        await operations.schedules.versions(schedule_id, VERSIONS, cursor=visit.query.get("cursor") or None),
     )
     following: list[VersionView | DescribedSchedule] = [schedule, *found.items]
     shown = [(old, difference(old, new)) for old, new in zip(found.items, following, strict=False)]

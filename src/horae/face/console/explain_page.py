@@ -51,8 +51,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
 
 async def answer(visit: Visit, question: str) -> Answer:
     """The answer to a question in words."""
-    there = visit.there
-    ids = await schedules_in(question, there)
+    operations = visit.operations
+    ids = await schedules_in(question, operations)
     if len(ids) > 1:
         return _several(visit, ids, time_of(question, visit.now_in_zone.replace(tzinfo=None)))
     schedule_id = ids[0] if ids else None
@@ -60,7 +60,7 @@ async def answer(visit: Visit, question: str) -> Answer:
         meant = [
             (each, visit.url("explain", q=question.replace(word, each)))
             for word in names_in(question)
-            for each in await schedules_like(word, there)
+            for each in await schedules_like(word, operations)
         ]
         problem = "Name a schedule, such as: why did nightly not run yesterday at 2:30."
         return Answer(problem="No schedule has this name." if meant else problem, meant=meant)
@@ -73,17 +73,17 @@ async def answer(visit: Visit, question: str) -> Answer:
 
 async def explanation(visit: Visit, schedule_id: str, time: str) -> Answer:
     """The explanation of a time, in ISO 8601 or in words; one without an offset is in the schedule's zone."""
-    ids = await ids_called(visit.there, schedule_id)
+    ids = await ids_called(visit.operations, schedule_id)
     if len(ids) > 1:
         return _several(visit, ids, time)
     schedule_id = ids[0] if ids else schedule_id
     try:
         at = _read(time, await _zone_of(visit, schedule_id), visit.now)
-        found = view_of(ExplanationView, await visit.there.why.explain(schedule_id, at))
+        found = view_of(ExplanationView, await visit.operations.why.explain(schedule_id, at))
     except ScheduleNotFoundError as error:
         meant = [
             (each, visit.url("explain", schedule=each, time=time))
-            for each in await schedules_like(schedule_id, visit.there)
+            for each in await schedules_like(schedule_id, visit.operations)
         ]
         return Answer(schedule_id=schedule_id, time=time, problem=error_text(error), meant=meant)
     except HoraeError as error:
@@ -110,7 +110,7 @@ def _read(text: str, zone: str, now_ms: int) -> str:
 async def _zone_of(visit: Visit, schedule_id: str) -> str:
     """The zone of a schedule; of one that was deleted, the viewer's."""
     try:
-        return str(view_of(ScheduleView, await visit.there.schedules.get(schedule_id)).timezone)
+        return str(view_of(ScheduleView, await visit.operations.schedules.get(schedule_id)).timezone)
     except ScheduleNotFoundError:
         return visit.zone.key
 
@@ -118,7 +118,7 @@ async def _zone_of(visit: Visit, schedule_id: str) -> str:
 async def _name_of(visit: Visit, schedule_id: str) -> str:
     """What pages call a schedule; one that was deleted has its id."""
     try:
-        return called((await visit.there.schedules.get(schedule_id)).action, schedule_id)
+        return called((await visit.operations.schedules.get(schedule_id)).action, schedule_id)
     except ScheduleNotFoundError:
         return schedule_id
 
@@ -153,11 +153,11 @@ async def go(visit: Visit) -> Response[Any]:
         "answer": Answer(),
     }
     if text:
-        found["schedules"] = await matching(visit.there, text)
+        found["schedules"] = await matching(visit.operations, text)
         found["others"] = await _workflows_and_flows(visit, lowered)
         if len(text) >= 16 and " " not in text:
             with contextlib.suppress(RunNotFoundError):
-                found["run"] = await visit.there.runs.get(text)
+                found["run"] = await visit.operations.runs.get(text)
         if " " in text:
             found["answer"] = await answer(visit, text)
             found["found"] = found["answer"].found
@@ -165,26 +165,28 @@ async def go(visit: Visit) -> Response[Any]:
     return visit.page(template, **found)
 
 
-async def matching(there: ScopedOperations, text: str) -> list[Any]:
+async def matching(operations: ScopedOperations, text: str) -> list[Any]:
     """The schedule that is called so, the first ones whose ids begin so, and then those that mention it."""
     found: dict[ScheduleKey, Schedule] = {}
     with contextlib.suppress(HoraeError):  # there is none, or several owners have one
-        named = await there.schedules.get(text)
+        named = await operations.schedules.get(text)
         found[named.key] = named
     with contextlib.suppress(HoraeError):
-        beginning = await there.schedules.search(Filter(prefix=text), cursor=cursor_of("", text), limit=FOUND)
+        beginning = await operations.schedules.search(
+            Filter(prefix=text), cursor=cursor_of("", text), limit=FOUND
+        )
         found |= {each.key: each for each in beginning}
         if len(found) < FOUND:
-            more = await there.schedules.search(Filter(text=text.lower()), limit=FOUND)
+            more = await operations.schedules.search(Filter(text=text.lower()), limit=FOUND)
             found |= {each.key: each for each in more if each.key not in found}
     return list(found.values())[:FOUND]
 
 
 async def _workflows_and_flows(visit: Visit, lowered: str) -> list[tuple[str, str, str]]:
     """The workflows and flows that are called so: their kinds, names and addresses."""
-    there = visit.there
-    workflows = {(each.owner, each.workflow_id) for each in await there.workflows.list(limit=MAX_NAMES)}
-    flows = [(each.owner, each.name, each.title) for each in await there.flows.list(limit=MAX_NAMES)]
+    operations = visit.operations
+    workflows = {(each.owner, each.workflow_id) for each in await operations.workflows.list(limit=MAX_NAMES)}
+    flows = [(each.owner, each.name, each.title) for each in await operations.flows.list(limit=MAX_NAMES)]
     found = [
         ("workflow", name, visit.of_owner(owner, "workflows", name))
         for owner, name in sorted(workflows)

@@ -40,7 +40,7 @@ async def flows_page(visit: Visit) -> Response[Any]:
     """All flows in plain words."""
 
     async def build() -> dict[str, Any]:
-        found = await visit.there.flows.list(cursor=visit.query.get("cursor") or None)
+        found = await visit.operations.flows.list(cursor=visit.query.get("cursor") or None)
         return {"flows": list(found), "next": found.next, "tones": TONES, "labels": LABELS}
 
     return await visit.live_page("flows.html", build)
@@ -55,7 +55,7 @@ async def flow_page(visit: Visit, name: str) -> Response[Any]:
 async def _show(visit: Visit, name: str) -> Response[Any]:
 
     async def build() -> dict[str, Any]:
-        flow = await visit.there.flows.show(name, owner=visit.query.get("owner"))
+        flow = await visit.operations.flows.show(name, owner=visit.query.get("owner"))
         chosen = decisions(flow.operator.trouble if flow.operator else None)
         operator = visit.query.get("operator") == "1" and flow.operator is not None
         behind = await _behind(visit, name, flow.operator.handlers) if flow.operator and operator else {}
@@ -78,7 +78,7 @@ async def _waiting(visit: Visit, flow: FlowView) -> list[FlowEventView]:
     found: list[FlowEventView] = []
     for topic in topics:
         for status in flow.operator.events.get(topic, {}):
-            found += await visit.there.flows.events(
+            found += await visit.operations.flows.events(
                 flow.name, topic=topic, status=status, limit=EVENTS, owner=visit.query.get("owner")
             )
     taken = [each for each in found if each.run_id == trouble.run_id]
@@ -87,7 +87,7 @@ async def _waiting(visit: Visit, flow: FlowView) -> list[FlowEventView]:
 
 async def _behind(visit: Visit, name: str, handlers: list[HandlerView]) -> dict[str, Any]:
     """What the operator sees besides: handlers and topics drawn, runs, events and inputs by the address."""
-    flows, query, owner = visit.there.flows, visit.query, visit.query.get("owner")
+    flows, query, owner = visit.operations.flows, visit.query, visit.query.get("owner")
     runs = await flows.runs(
         name, handler=query.get("handler") or None, cursor=query.get("runs") or None, limit=RUNS, owner=owner
     )
@@ -130,7 +130,7 @@ async def _explained(visit: Visit, name: str) -> dict[str, str]:
     try:
         at = moment_of_query(visit, "time")
         assert at is not None  # noqa: S101 - the field has a text
-        sentence = await visit.there.flows.explain(
+        sentence = await visit.operations.flows.explain(
             name, at, handler=visit.query.get("of") or None, owner=visit.query.get("owner")
         )
     except HoraeError as error:
@@ -144,8 +144,8 @@ async def flow_run_page(visit: Visit, name: str, run_id: str) -> Response[Any]:
 
     async def build() -> dict[str, Any]:
         owner = visit.query.get("owner")
-        flow = await visit.there.flows.show(name, owner=owner)
-        chain = await visit.there.flows.chain(name, run_id, owner=owner)
+        flow = await visit.operations.flows.show(name, owner=owner)
+        chain = await visit.operations.flows.chain(name, run_id, owner=owner)
         return {"flow": flow, "chain": chain, "run_tones": run_tone}
 
     return await visit.live_page("flow_run.html", build)
@@ -172,14 +172,14 @@ async def act_on_flow(visit: Visit, name: str) -> Response[Any]:
     except HoraeError as error:
         if visit.form.get("do") in TYPED:
             return await visit.show_again(error, lambda: _show(visit, name))
-        await visit.there.flows.show(name, owner=owner)  # gone: say that instead
+        await visit.operations.flows.show(name, owner=owner)  # gone: say that instead
         return visit.refused(here, error)
     return visit.back(here, text)
 
 
 async def _act(visit: Visit, name: str, owner: str | None) -> str:
     """Do what the form asks; what was done."""
-    flows, form = visit.there.flows, visit.form
+    flows, form = visit.operations.flows, visit.form
     match form.get("do", ""):
         case "run_now":
             await flows.run_now(name, owner=owner)

@@ -29,7 +29,9 @@ async def grants_page(visit: Visit) -> Response[Any]:
 
 async def _show(visit: Visit) -> Response[Any]:
     async def build() -> dict[str, Any]:
-        page = page_of(GrantView, await visit.there.grants.list(cursor=visit.query.get("cursor") or None))
+        page = page_of(
+            GrantView, await visit.operations.grants.list(cursor=visit.query.get("cursor") or None)
+        )
         shown = [(each, state_of(each, visit.now)) for each in page.items]
         return {"grants": shown, "next": page.next}
 
@@ -46,7 +48,7 @@ async def new_grant(visit: Visit) -> Response[Any]:
     """Create a grant for the caller, or for the owner that the address names."""
     try:
         scopes = [scope_of(each) for each in visit.form.get("scopes", "").split()]
-        made = await visit.new.grants.create(scopes, expires_at=moment_of(visit, "until"))
+        made = await visit.own.grants.create(scopes, expires_at=moment_of(visit, "until"))
     except HoraeError as error:
         return await visit.show_again(error, lambda: _show(visit))
     return visit.back(visit.url("grants"), f"Created {made.id}.")
@@ -55,7 +57,7 @@ async def new_grant(visit: Visit) -> Response[Any]:
 @post("/grants/{grant_id:str}")
 async def act_on_grant(visit: Visit, grant_id: str) -> Response[Any]:
     """Revoke or renew a grant."""
-    grants, here = visit.there.grants, visit.url("grants")
+    grants, here = visit.operations.grants, visit.url("grants")
     try:
         match visit.form.get("do"):
             case "revoke":

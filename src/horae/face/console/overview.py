@@ -40,24 +40,26 @@ async def overview_page(visit: Visit) -> Response[Any]:
     """What ran, what will run, what did not and why."""
 
     async def build() -> dict[str, Any]:
-        there, tag = visit.there, visit.query.get("tag") or None
+        operations, tag = visit.operations, visit.query.get("tag") or None
         reach = visit.query.get("span", "1h")
         reach = reach if reach in SPANS else "1h"
         now, span = instant(visit.now), SPANS[reach][1]
         asked = visit.query.get("lanes", "")
         lanes = min(int(asked), MAX_LANES) if asked.isdecimal() else LANES
         found, alerts, soonest, nodes = await asyncio.gather(
-            there.runs.search(since=now - span, tag=tag, without_reasons=CROWDS, limit=ENTRIES),
+            operations.runs.search(since=now - span, tag=tag, without_reasons=CROWDS, limit=ENTRIES),
             alerts_of(visit),
-            there.schedules.soonest(lanes + 1, tag=tag),
+            operations.schedules.soonest(lanes + 1, tag=tag),
             visit.app.nodes(),
         )
-        entries = [*found, *await _problems_before(there, found, now - span, tag)]
+        entries = [*found, *await _problems_before(operations, found, now - span, tag)]
         attention = {each.schedule_key for each in alerts if each.schedule_key}
         order = by_relevance(entries, soonest, attention, now, now + span)
-        drawn_ones = await there.schedules.get_many(order[:lanes])
+        drawn_ones = await operations.schedules.get_many(order[:lanes])
         names = {each.key: called(each.action, each.id) for each in drawn_ones}
-        ahead = await _coming(there, drawn_ones, visit.now, visit.now + span // timedelta(milliseconds=1))
+        ahead = await _coming(
+            operations, drawn_ones, visit.now, visit.now + span // timedelta(milliseconds=1)
+        )
         drawn = timeline(entries, ahead, now, span, visit.zone, order[:lanes], names)
         problems = latest_of_each(problems_among(entries))
         latest = Page(each for each, _ in problems[:LISTED])
@@ -65,28 +67,28 @@ async def overview_page(visit: Visit) -> Response[Any]:
         return {
             "timeline": drawn, "spans": SPANS, "reach": reach, "late": lateness(found), "nodes": [view_of(NodeView, each) for each in nodes],
             "problems": [(each, number) for each, (_, number) in zip(listed, problems, strict=False)], "more_problems": max(len(problems) - LISTED, 0),
-            "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "names": await names_of(there, latest), "now": now, "truncated": len(found) if found.next else None, "tag": tag,
-            "is_tagged": not tag or bool(drawn.lanes) or await _is_tagged(there, tag),
-            "total": bool(drawn.lanes) or bool(await there.schedules.list(limit=1)), "counts": _counts(found, now - span),
+            "alerts": alerts[:LISTED], "more_alerts": max(len(alerts) - LISTED, 0), "names": await names_of(operations, latest), "now": now, "truncated": len(found) if found.next else None, "tag": tag,
+            "is_tagged": not tag or bool(drawn.lanes) or await _is_tagged(operations, tag),
+            "total": bool(drawn.lanes) or bool(await operations.schedules.list(limit=1)), "counts": _counts(found, now - span),
             "hidden": max(len(order) - lanes, 0), "wider": lanes + LANES if lanes < MAX_LANES else None,
         }  # fmt: skip
 
     return await visit.live_page("overview.html", build)
 
 
-async def _is_tagged(there: ScopedOperations, tag: str) -> bool:
+async def _is_tagged(operations: ScopedOperations, tag: str) -> bool:
     """Whether a schedule has a tag, or may have it: a search examines some schedules of very many."""
-    found = await there.schedules.search(Filter(tag=tag), limit=1)
+    found = await operations.schedules.search(Filter(tag=tag), limit=1)
     return bool(found) or found.next is not None
 
 
 async def _problems_before(
-    there: ScopedOperations, found: Page[Run | UnstartedRange], since: datetime, tag: str | None
+    operations: ScopedOperations, found: Page[Run | UnstartedRange], since: datetime, tag: str | None
 ) -> Iterable[Run | UnstartedRange]:
     """The problems of a window that are older than the entries that were found, newest first."""
     if found.next is None or (tag and not found):  # a tag so rare is not worth a second search
         return ()
-    return await there.runs.search(
+    return await operations.runs.search(
         since=since, tag=tag, status=PROBLEMS, without_reasons=ASKED_FOR, limit=ENTRIES, cursor=found.next
     )
 
@@ -100,11 +102,11 @@ def _counts(entries: Iterable[Run | UnstartedRange], since: datetime) -> dict[st
 
 
 async def _coming(
-    there: ScopedOperations, schedules: Sequence[Schedule], now: int, until_ms: int
+    operations: ScopedOperations, schedules: Sequence[Schedule], now: int, until_ms: int
 ) -> dict[ScheduleKey, tuple[datetime, ...]]:
     """The next fire times of some schedules, as far as the timeline reaches."""
     return {
-        each.key: await there.evaluate(
+        each.key: await operations.evaluate(
             partial(times_ahead, each, now, MAX_COMING, until_ms=until_ms)
         )  # one by one: none is too much at once
         for each in schedules
@@ -115,9 +117,10 @@ async def _coming(
 @get("/forecast")
 async def forecast_part(visit: Visit) -> Response[Any]:
     """The starts of each minute ahead, as a plot; a part of the overview that may take a moment with many schedules."""
-    there, tag = visit.there, visit.query.get("tag") or None
+    operations, tag = visit.operations, visit.query.get("tag") or None
     found = await visit.console.kept.get(
-        f"forecast {there.owner!r} {tag!r}", lambda: there.why.forecast(minutes=FORECAST_MINUTES, tag=tag)
+        f"forecast {operations.owner!r} {tag!r}",
+        lambda: operations.why.forecast(minutes=FORECAST_MINUTES, tag=tag),
     )
     forecast = view_of(ForecastView, found)
     by_minute = {each.minute: each.starts for each in forecast.minutes}

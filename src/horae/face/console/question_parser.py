@@ -132,32 +132,32 @@ def names_in(text: str) -> list[str]:
     return sorted(names, key=lambda each: (-len(each), each))[:MAX_NAMES]
 
 
-async def schedules_like(name: str, there: ScopedOperations) -> list[str]:
+async def schedules_like(name: str, operations: ScopedOperations) -> list[str]:
     """The ids of schedules that a misspelt one may mean: those most alike, of some that begin alike."""
     ids: set[str] = set()
     for length in sorted({max(len(name) * share // 4, 1) for share in (1, 2, 3)}):
-        found = await there.schedules.list(cursor=cursor_of("", name[:length]), limit=MAX_ALIKE)
+        found = await operations.schedules.list(cursor=cursor_of("", name[:length]), limit=MAX_ALIKE)
         ids |= {each.id for each in found}
     return difflib.get_close_matches(name[:200], sorted(ids), n=2, cutoff=0.7)
 
 
-async def schedules_in(text: str, there: ScopedOperations) -> list[str]:
+async def schedules_in(text: str, operations: ScopedOperations) -> list[str]:
     """The id of the schedule that a question names: its longest words that are one, or else the ids of those that are called so."""
     words = sorted({*_words_of(text)} - {""}, key=lambda each: (each.lower() in _FILLERS, -len(each)))
     meant = [each for each in words if each.lower() not in _FILLERS]
     for each in [*phrases_in(text), *meant]:
-        if await _is_schedule(each, there):
+        if await _is_schedule(each, operations):
             return [each]
     for name in [*quoted_in(text), *names_in(text)]:
-        if ids := await ids_called(there, name):
+        if ids := await ids_called(operations, name):
             return ids
     fillers = words[len(meant) :]
-    return [each for each in fillers if await _is_schedule(each, there)][:1]
+    return [each for each in fillers if await _is_schedule(each, operations)][:1]
 
 
-async def _is_schedule(name: str, there: ScopedOperations) -> bool:
+async def _is_schedule(name: str, operations: ScopedOperations) -> bool:
     try:
-        return await there.schedules.exists(name)
+        return await operations.schedules.exists(name)
     except HoraeError:
         return False
 

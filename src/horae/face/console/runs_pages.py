@@ -84,19 +84,19 @@ async def runs_page(visit: Visit) -> Response[Any]:
         try:
             found = await _search(visit, query, KINDS[kind][1])
         except ScheduleNotFoundError:
-            ids = await ids_called(visit.there, query["schedule"])
+            ids = await ids_called(visit.operations, query["schedule"])
             if len(ids) != 1:
                 return {**shown, "shown": [], "next": None, "unknown": not ids, "meant": ids}
             found = await _search(visit, {**query, "schedule": ids[0]}, KINDS[kind][1])
         page = ledger_page(found)
-        names = await names_of(visit.there, found)
+        names = await names_of(visit.operations, found)
         return {**shown, "shown": page.items, "next": page.next, "names": names}
 
     return await visit.live_page("runs.html", build)
 
 
 async def _search(visit: Visit, query: dict[str, str], statuses: list[Status]) -> Page[Run | UnstartedRange]:
-    return await visit.there.runs.search(
+    return await visit.operations.runs.search(
         status=statuses or None, reason=query.get("reason") or None,
         without_reasons=ASKED_FOR if query.get("state") == "problems" else (), schedule_id=query.get("schedule") or None,
         tag=query.get("tag") or None, since=moment_of_query(visit, "since"), until=moment_of_query(visit, "until"),
@@ -162,7 +162,7 @@ async def _lines(visit: Visit, run_id: str) -> tuple[list[LogLineView], bool]:
     lines: list[LogLineView] = []
     cursor: str | None = None
     while True:
-        page = log_page_view(await visit.there.runs.logs(run_id, cursor=cursor))
+        page = log_page_view(await visit.operations.runs.logs(run_id, cursor=cursor))
         lines += page.items
         if page.next is None or page.next == cursor or not page.items:
             return lines[-MAX_LINES:], len(lines) > MAX_LINES
@@ -174,7 +174,7 @@ async def run_page(visit: Visit, run_id: str) -> Response[Any]:
     """A run: its life, attempts, input, result and log."""
 
     async def build() -> dict[str, Any]:
-        run = history_view(await visit.there.runs.history(run_id))
+        run = history_view(await visit.operations.runs.history(run_id))
         lines, cut = await _lines(visit, run_id)
         graph = await nodes_of(visit, run)
         visit.restless = run.status in OPEN  # its log grows without a change that is told
@@ -193,7 +193,7 @@ async def run_page(visit: Visit, run_id: str) -> Response[Any]:
 @post("/runs/{run_id:str}")
 async def act_on_run(visit: Visit, run_id: str) -> Response[Any]:
     """Cancel, terminate or rerun a run, and say what was done."""
-    runs, here = visit.there.runs, visit.url("runs", run_id)
+    runs, here = visit.operations.runs, visit.url("runs", run_id)
     try:
         match visit.form.get("do"):
             case "cancel":
@@ -216,10 +216,10 @@ async def act_on_run(visit: Visit, run_id: str) -> Response[Any]:
 @post("/backfills/{backfill_id:str}")
 async def cancel_backfill(visit: Visit, backfill_id: str) -> Response[Any]:
     """Cancel a backfill."""
-    there = visit.there
-    done = view_of(BackfillView, await there.backfills.cancel(backfill_id))
-    still_open = (await there.backfills.open_runs(done.schedule_id)).get(backfill_id, Counter())
-    told = progress_of(done, still_open, (), await dropped_runs(there, done)).words
+    operations = visit.operations
+    done = view_of(BackfillView, await operations.backfills.cancel(backfill_id))
+    still_open = (await operations.backfills.open_runs(done.schedule_id)).get(backfill_id, Counter())
+    told = progress_of(done, still_open, (), await dropped_runs(operations, done)).words
     return visit.back(
         f"{visit.url('schedules', done.schedule_id)}#h-backfills",
         f"The backfill is cancelled: {told}. What runs goes on.",

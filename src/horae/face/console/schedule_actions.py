@@ -24,7 +24,7 @@ IN_PANELS = {"trigger", "pause"}
 async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
     """Do what the form asks; what was done, and the page to go to."""
     schedules, note, here = (
-        visit.there.schedules,
+        visit.operations.schedules,
         visit.form.get("note", ""),
         visit.url("schedules", schedule_id),
     )
@@ -63,7 +63,7 @@ async def skip_words(visit: Visit, schedule: Schedule) -> str:
     number = schedule.state.skip_next
     if not number:
         return "No slot will be skipped."
-    skipped = await visit.there.evaluate(lambda: skipped_times(schedule, visit.now, 1))
+    skipped = await visit.operations.evaluate(lambda: skipped_times(schedule, visit.now, 1))
     if not skipped:
         return "No slot is left to skip."
     zone = ZoneInfo(view_of(ScheduleView, schedule).timezone)
@@ -79,7 +79,7 @@ async def act_on_schedule(visit: Visit, schedule_id: str) -> Response[Any]:
     except HoraeError as error:
         if visit.form.get("do") in IN_PANELS:
             return await visit.show_again(error, lambda: show_schedule(visit, schedule_id))
-        await visit.there.schedules.get(schedule_id)  # gone: say that instead
+        await visit.operations.schedules.get(schedule_id)  # gone: say that instead
         return visit.refused(visit.url("schedules", schedule_id), error)
     return visit.back(to, text)
 

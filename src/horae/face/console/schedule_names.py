@@ -17,7 +17,7 @@ Names = dict[tuple[str, str], str]
 """Names by owner and id."""
 
 
-async def names_of(there: ScopedOperations, entries: Iterable[Run | UnstartedRange]) -> Names:
+async def names_of(operations: ScopedOperations, entries: Iterable[Run | UnstartedRange]) -> Names:
     """The names of the schedules of some entries of the ledger. A run has its name in its input; for a range, its schedule is read."""
     names: Names = {}
     asked = set()
@@ -25,21 +25,21 @@ async def names_of(there: ScopedOperations, entries: Iterable[Run | UnstartedRan
         names.setdefault((each.owner, each.schedule_id), called(each, each.schedule_id))
         if isinstance(each, UnstartedRange) and each.schedule_id.startswith(HASHED):
             asked.add(each.schedule_key)
-    found = await there.schedules.get_many(asked) if asked else ()
+    found = await operations.schedules.get_many(asked) if asked else ()
     return names | {(each.owner, each.id): called(each.action, each.id) for each in found}
 
 
-async def ids_called(there: ScopedOperations, name: str) -> list[str]:
+async def ids_called(operations: ScopedOperations, name: str) -> list[str]:
     """The id that was given, if there is such a schedule, or else the ids of those that pages show by this name."""
     try:
-        if await there.schedules.exists(name):
+        if await operations.schedules.exists(name):
             return [name]
     except HoraeError:  # several owners have one, or it is no id
         return [name]
     found: list[Schedule] = []
     for beginning in HASHED:
         only = Filter(prefix=beginning, text=_searched(name))
-        found += await there.schedules.search(only, cursor=cursor_of("", beginning), limit=MAX_CALLED)
+        found += await operations.schedules.search(only, cursor=cursor_of("", beginning), limit=MAX_CALLED)
     return [each.id for each in found if called(each.action, each.id).casefold() == name.casefold()]
 
 

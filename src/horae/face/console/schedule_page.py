@@ -48,7 +48,7 @@ class Coming(msgspec.Struct, frozen=True):
 
 async def coming(visit: Visit, found: Description, schedule: DescribedSchedule) -> list[Coming]:
     """The next slots, and before them those that will be skipped."""
-    skipped = await visit.there.evaluate(lambda: skipped_times(found.schedule, visit.now, SKIPPED))
+    skipped = await visit.operations.evaluate(lambda: skipped_times(found.schedule, visit.now, SKIPPED))
     times = [*skipped, *schedule.info.next_times]
     notes = [clock_note(schedule.timezone, *pair) for pair in pairwise([instant(visit.now), *times])]
     return [
@@ -57,21 +57,21 @@ async def coming(visit: Visit, found: Description, schedule: DescribedSchedule) 
     ]
 
 
-async def _history(there: ScopedOperations, schedule_id: str, cursor: str | None) -> dict[str, Any]:
-    runs = page_of(RunView, await there.runs.list(schedule_id, RUNS, cursor=cursor))
-    unstarted = page_of(UnstartedView, await there.runs.unstarted_ranges(schedule_id, RUNS))
-    backfills = page_of(BackfillView, await there.backfills.list(schedule_id, 5)).items
-    still_open = await there.backfills.open_runs(schedule_id) if backfills else {}
+async def _history(operations: ScopedOperations, schedule_id: str, cursor: str | None) -> dict[str, Any]:
+    runs = page_of(RunView, await operations.runs.list(schedule_id, RUNS, cursor=cursor))
+    unstarted = page_of(UnstartedView, await operations.runs.unstarted_ranges(schedule_id, RUNS))
+    backfills = page_of(BackfillView, await operations.backfills.list(schedule_id, 5)).items
+    still_open = await operations.backfills.open_runs(schedule_id) if backfills else {}
     progress = [
         progress_of(
-            each, still_open.get(each.id, Counter()), runs.items, await _dropped(there, each, runs.items)
+            each, still_open.get(each.id, Counter()), runs.items, await _dropped(operations, each, runs.items)
         )
         for each in backfills
     ]
     return {"runs": runs.items, "next": runs.next, "unstarted": unstarted.items, "backfills": progress}
 
 
-async def _dropped(there: ScopedOperations, backfill: BackfillView, latest: list[RunView]) -> int | None:
+async def _dropped(operations: ScopedOperations, backfill: BackfillView, latest: list[RunView]) -> int | None:
     """How many runs of a backfill were dropped, if it may have been cancelled and the latest runs do not tell.
 
     One that had queued all its slots counts as done, also if these were dropped: then it had few.
@@ -80,7 +80,7 @@ async def _dropped(there: ScopedOperations, backfill: BackfillView, latest: list
         return None
     is_few = backfill.status == BackfillStatus.DONE and backfill.made <= MAX_DROPPED
     if backfill.status == BackfillStatus.CANCELLED or is_few:
-        return await dropped_runs(there, backfill)
+        return await dropped_runs(operations, backfill)
     return None
 
 
@@ -94,10 +94,10 @@ async def show_schedule(visit: Visit, schedule_id: str) -> Response[Any]:
     """The page of a schedule."""
 
     async def build() -> dict[str, Any]:
-        there = visit.there
-        found = await there.schedules.describe(schedule_id)
-        schedule = await there.evaluate(lambda: description_view(found))
-        history = await _history(there, schedule_id, visit.query.get("cursor") or None)
+        operations = visit.operations
+        found = await operations.schedules.describe(schedule_id)
+        schedule = await operations.evaluate(lambda: description_view(found))
+        history = await _history(operations, schedule_id, visit.query.get("cursor") or None)
         runs, unstarted = history["runs"], history["unstarted"]
         return {
             "schedule": schedule, "times": await coming(visit, found, schedule), **history,
@@ -119,7 +119,7 @@ async def resume_page(visit: Visit, schedule_id: str) -> Response[Any]:
 
 async def ways_to_resume(visit: Visit, schedule_id: str) -> list[ResumedSchedule]:
     """What ending a pause would start, if what fell due is made up, and if it is skipped."""
-    resume = visit.there.schedules.resume
+    resume = visit.operations.schedules.resume
     return [
         resumed_view(await resume(schedule_id, on_resume="catch_up", dry_run=True)),
         resumed_view(await resume(schedule_id, on_resume="skip", dry_run=True)),
@@ -135,18 +135,18 @@ def any_due(ways: list[ResumedSchedule]) -> bool:
 @get("/schedules/{schedule_id:str}/delete")
 async def delete_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """What deleting a schedule means, before it is deleted."""
-    found = await visit.there.schedules.describe(schedule_id)
+    found = await visit.operations.schedules.describe(schedule_id)
     return visit.page("delete.html", schedule=description_view(found))
 
 
 @get("/schedules/{schedule_id:str}/times")
 async def times_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """The times that a schedule names in a range, with clock changes marked; and how many slots to skip."""
-    there, found, problem = visit.there, None, ""
-    schedule = description_view(await there.schedules.describe(schedule_id))
+    operations, found, problem = visit.operations, None, ""
+    schedule = description_view(await operations.schedules.describe(schedule_id))
     try:
         start, end = moment_of_query(visit, "start"), moment_of_query(visit, "end")
-        found = await there.schedules.times(schedule_id, start, end, TIMES)
+        found = await operations.schedules.times(schedule_id, start, end, TIMES)
     except HoraeError as error:
         problem = error_text(error)
     times = [] if found is None else [each.nominal for each in found.items]

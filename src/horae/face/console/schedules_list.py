@@ -63,14 +63,14 @@ async def _show(visit: Visit) -> Response[Any]:
 
 async def _found(visit: Visit) -> dict[str, Any]:
     """A page of schedules, as far as a search gets at once; with what a browser searches on with until the page is full."""
-    there, before = visit.there, visit.query.get("before", "")
+    operations, before = visit.operations, visit.query.get("before", "")
     wanted = max(PAGE - int(before), 1) if before.isdecimal() and int(before) < PAGE else PAGE
-    found = await there.schedules.search(
+    found = await operations.schedules.search(
         filter_of(visit.query), cursor=visit.query.get("cursor") or None, limit=wanted
     )
-    view = await there.evaluate(lambda: page_of(ScheduleView, found))
-    latest = await there.runs.latest(found)
-    would = await there.evaluate(lambda: [next_if_resumed(each, visit.now) for each in found])
+    view = await operations.evaluate(lambda: page_of(ScheduleView, found))
+    latest = await operations.runs.latest(found)
+    would = await operations.evaluate(lambda: [next_if_resumed(each, visit.now) for each in found])
     rows = [
         (each, latest.get(schedule.key), then)
         for each, schedule, then in zip(view.items, found, would, strict=True)
@@ -110,7 +110,7 @@ DONE = {"pause": "Paused", "resume": "Resumed", "trigger": "Triggered", "tag": "
 
 
 async def _change(visit: Visit, schedule_id: str, todo: str) -> None:
-    schedules, note = visit.there.schedules, visit.form.get("note", "")
+    schedules, note = visit.operations.schedules, visit.form.get("note", "")
     match todo:
         case "pause":
             await schedules.pause(schedule_id, note)

@@ -17,6 +17,7 @@ from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.error_text import error_text
 from horae.face.console.security import NOTICE, Notice, Session, headers_of
 from horae.face.service.caller import READ
+from horae.face.service.route_helpers import operations_for, own_operations
 from horae.model import instant
 from horae.spec import installed_zones
 
@@ -74,19 +75,18 @@ class Visit:
         return READ not in self.caller.scopes
 
     @property
-    def there(self) -> ScopedOperations:
-        """The operations on what the caller means: of the named owner, of the caller, or of all owners."""
-        meant = self.caller.owner_for(self.query.get("owner"))
-        return self.app.all_owners if meant is None else self.app.owned_by(meant, self.caller.scopes)
+    def operations(self) -> ScopedOperations:
+        """The operations on what the page is about: the named owner's, or else the caller's, or for an admin those of all owners."""
+        return operations_for(self.app, self.caller, self.query.get("owner"))
 
     def means_own(self, owners: list[str]) -> bool:
         """Whether a page that names no owner means the caller's own, of several owners who have the same."""
         return self.request.method == "GET" and "owner" not in self.query and self.caller.user in owners
 
     @property
-    def new(self) -> ScopedOperations:
-        """The operations of the owner of what the caller creates."""
-        return self.app.owned_by(self.caller.owner_of_new(self.query.get("owner")), self.caller.scopes)
+    def own(self) -> ScopedOperations:
+        """The operations of one owner, the named one or else the caller, who owns what the page creates."""
+        return own_operations(self.app, self.caller, self.query.get("owner"))
 
     async def actions(self) -> list[str]:
         """The actions that this service or another live node can run."""
@@ -179,7 +179,7 @@ class Visit:
     async def show_again(
         self, error: HoraeError, show: Callable[[], Awaitable[Response[Any]]]
     ) -> Response[Any]:
-        """The page of a form that was refused: what was typed is still there, beside what is wrong with it."""
+        """The page of a form that was refused: what was typed is still operations, beside what is wrong with it."""
         self.problem = error_text(error)
         return await show()
 

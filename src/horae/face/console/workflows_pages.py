@@ -63,7 +63,7 @@ async def workflows_page(visit: Visit) -> Response[Any]:
 
     async def build() -> dict[str, Any]:
         page = page_of(
-            WorkflowView, await visit.there.workflows.list(cursor=visit.query.get("cursor") or None)
+            WorkflowView, await visit.operations.workflows.list(cursor=visit.query.get("cursor") or None)
         )
         return {"workflows": page.items, "next": page.next}
 
@@ -75,7 +75,7 @@ async def new_workflow_page(visit: Visit) -> Response[Any]:
     """The form that deploys a workflow; the address may name one to begin with, whose next version it then is."""
     text = ""
     if workflow_id := visit.query.get("from", ""):
-        document = view_of(WorkflowDocumentView, await visit.there.workflows.get(workflow_id)).document
+        document = view_of(WorkflowDocumentView, await visit.operations.workflows.get(workflow_id)).document
         document = {**document, "version": document["version"] + 1}
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
     return await _form(visit, text or EXAMPLE.replace("NAME", next(iter(await visit.actions()), "work")))
@@ -88,7 +88,7 @@ async def deploy_workflow(visit: Visit) -> Response[Any]:
     if visit.form.get("do") != "deploy":
         return await _form(visit, text)
     try:
-        done = await visit.new.workflows.deploy(document_of(text.encode(), "the document", WORKFLOW_EXAMPLE))
+        done = await visit.own.workflows.deploy(document_of(text.encode(), "the document", WORKFLOW_EXAMPLE))
     except InvalidWorkflowError:
         return await _form(visit, text, 422)  # the preview names every fault
     except HoraeError as error:
@@ -105,7 +105,7 @@ async def _when_it_runs(visit: Visit, schedules: Sequence[str]) -> tuple[str, tu
         return "It runs when it is started.", ("", "")
     if len(schedules) > 1:
         return f"It has {len(schedules)} schedules.", ("When it runs", "#h-schedules")
-    schedule = view_of(ScheduleView, await visit.new.schedules.get(schedules[0]))
+    schedule = view_of(ScheduleView, await visit.own.schedules.get(schedules[0]))
     sentence = schedule.sentence[:1].lower() + schedule.sentence[1:]
     return f"It runs {sentence}.", ("Its schedule", visit.of_schedule(schedule))
 
@@ -127,7 +127,7 @@ async def preview(visit: Visit, text: str) -> dict[str, Any]:
     drawing, problem, document, free = None, "", {}, None
     try:
         document = document_of(text.encode(), "the document", WORKFLOW_EXAMPLE)
-        free = await visit.new.workflows.free_version(await visit.new.workflows.check(document))
+        free = await visit.own.workflows.free_version(await visit.own.workflows.check(document))
     except InvalidWorkflowError as error:
         faults = error.details["faults"]
     except HoraeError as error:
@@ -151,18 +151,18 @@ async def workflow_page(visit: Visit, workflow_id: str) -> Response[Any]:
 
 async def _show(visit: Visit, workflow_id: str) -> Response[Any]:
     asked = visit.query.get("version", "")
-    there = visit.there
-    found = await there.workflows.get(workflow_id, int(asked) if asked.isdecimal() else None)
+    operations = visit.operations
+    found = await operations.workflows.get(workflow_id, int(asked) if asked.isdecimal() else None)
     workflow = view_of(WorkflowDocumentView, found)
     document = {
         name: workflow.document[name] for name in ("workflow_id", "version", "nodes")
     } | workflow.document
-    versions = await there.workflows.versions(workflow_id, found.owner, VERSIONS)
+    versions = await operations.workflows.versions(workflow_id, found.owner, VERSIONS)
     drawing = drawing_of(workflow.document, {})
     count = len(workflow.document.get("nodes", []))
 
     async def build() -> dict[str, Any]:
-        schedules, runs = await _activity(there, workflow_id, found.owner or visit.caller.user)
+        schedules, runs = await _activity(operations, workflow_id, found.owner or visit.caller.user)
         return {
             "workflow": workflow, "document": document, "drawing": drawing, "count": count, "versions": list(reversed(versions)),
             "schedules": schedules, "shown": runs,
@@ -171,16 +171,18 @@ async def _show(visit: Visit, workflow_id: str) -> Response[Any]:
     return await visit.live_page("workflow.html", build)
 
 
-async def _activity(there: ScopedOperations, workflow_id: str, user: str) -> tuple[list[Any], list[RunView]]:
+async def _activity(
+    operations: ScopedOperations, workflow_id: str, user: str
+) -> tuple[list[Any], list[RunView]]:
     """The schedules of a workflow's triggers, and its latest runs."""
-    triggers = await there.schedules.list(Filter(managed_by=f"workflow:{workflow_id}"), limit=SCHEDULES)
+    triggers = await operations.schedules.list(Filter(managed_by=f"workflow:{workflow_id}"), limit=SCHEDULES)
     runs: list[RunView] = []
     for each in [*(each.id for each in triggers), launch_schedule(workflow_id, user)]:
         try:
-            runs += page_of(RunView, await there.runs.list(each, RUNS)).items
+            runs += page_of(RunView, await operations.runs.list(each, RUNS)).items
         except HoraeError:  # it was never launched by hand
             continue
-    shown = await there.evaluate(lambda: [view_of(ScheduleView, each) for each in triggers])
+    shown = await operations.evaluate(lambda: [view_of(ScheduleView, each) for each in triggers])
     return shown, sorted(runs, key=lambda run: run.decided_at, reverse=True)[:RUNS]
 
 
@@ -190,7 +192,7 @@ async def run_workflow(visit: Visit, workflow_id: str) -> Response[Any]:
     asked = visit.query.get("version", "")
     try:
         given = json_of(visit, "input")
-        run = await visit.new.workflows.launch(
+        run = await visit.own.workflows.launch(
             workflow_id, int(asked) if asked.isdecimal() else None, input=None if given is msgspec.UNSET else given,
             key=visit.form.get("key", "").strip() or None,
         )  # fmt: skip
@@ -204,10 +206,12 @@ async def nodes_of(visit: Visit, run: RunView) -> dict[str, Any]:
     nodes: list[WorkflowNodeView] = []
     drawing = None
     if run.action == "workflow":
-        nodes = [node_view(each) for each in await visit.there.workflows.nodes(run.id)]
+        nodes = [node_view(each) for each in await visit.operations.workflows.nodes(run.id)]
     if nodes and isinstance(run.input, dict) and "workflow_id" in run.input:
         try:
-            found = await visit.there.workflows.get(str(run.input["workflow_id"]), run.input.get("version"))
+            found = await visit.operations.workflows.get(
+                str(run.input["workflow_id"]), run.input.get("version")
+            )
             document = view_of(WorkflowDocumentView, found).document
             drawing = drawing_of(document, {each.place: each.state for each in nodes})
         except HoraeError:  # its version is gone, or another owner's

@@ -17,7 +17,7 @@ from horae.face.service.schedules import check_backfills, new_schedule
 
 @post("/schedules", summary="Create many schedules")
 async def create_schedules(
-    app: App, new: ScopedOperations, caller: Caller, data: CreateSchedules
+    app: App, own: ScopedOperations, caller: Caller, data: CreateSchedules
 ) -> Response[PageView[CreatedView]]:
     """All or none, at most 1,000 schedules and 100 backfills in one request. If each has a `request_id`, repeating the request
     creates nothing and answers 200.
@@ -26,27 +26,27 @@ async def create_schedules(
     if len(data.schedules) > most:
         raise LimitExceededError("batch_limit", most, f"the request has {len(data.schedules)} schedules")
     check_backfills(sum(len(each.backfills) for each in data.schedules))
-    made = await new.schedules.create_once([new_schedule(each, caller) for each in data.schedules])
-    items = await new.evaluate(lambda: [view_of(CreatedView, each) for each in made.schedules])
+    made = await own.schedules.create_once([new_schedule(each, caller) for each in data.schedules])
+    items = await own.evaluate(lambda: [view_of(CreatedView, each) for each in made.schedules])
     return Response(PageView(items=items), status_code=200 if made.repeated else 201)
 
 
 @post("/pause", summary="Pause many schedules", status_code=200)
-async def pause_schedules(there: ScopedOperations, data: ManyByFilter) -> Changed:
+async def pause_schedules(operations: ScopedOperations, data: ManyByFilter) -> Changed:
     """All schedules that match the filter, in batches; the answer says how many. If it is interrupted, repeat it to complete the change."""
-    return Changed(changed=await there.schedules.pause_all(filter_of(data.filter), data.note))
+    return Changed(changed=await operations.schedules.pause_all(filter_of(data.filter), data.note))
 
 
 @post("/resume", summary="Resume many schedules", status_code=200)
-async def resume_schedules(there: ScopedOperations, data: ManyByFilter) -> Changed:
+async def resume_schedules(operations: ScopedOperations, data: ManyByFilter) -> Changed:
     """All schedules that match the filter, in batches; the answer says how many. If it is interrupted, repeat it to complete the change."""
-    return Changed(changed=await there.schedules.resume_all(filter_of(data.filter), data.note))
+    return Changed(changed=await operations.schedules.resume_all(filter_of(data.filter), data.note))
 
 
 @get("/count", summary="Count schedules")
-async def count_schedules(there: ScopedOperations, which: Which) -> Count:
+async def count_schedules(operations: ScopedOperations, which: Which) -> Count:
     """Counts the schedules that match all given parameters."""
-    return Count(count=await there.schedules.count(filter_of(which)))
+    return Count(count=await operations.schedules.count(filter_of(which)))
 
 
 def bulk_router() -> Router:

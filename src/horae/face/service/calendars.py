@@ -13,29 +13,29 @@ from horae.spec import SharedCalendar
 
 @get("/", summary="List shared calendars")
 async def list_calendars(
-    there: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
+    operations: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[CalendarView]:
     """Those of the owner and those that all owners share, in the order of their names. A page ends early when it has 4 MiB."""
-    return page_of(CalendarView, await there.calendars.list(cursor=cursor, limit=limit))
+    return page_of(CalendarView, await operations.calendars.list(cursor=cursor, limit=limit))
 
 
 @get("/{name:str}", summary="A shared calendar")
-async def get_calendar(there: ScopedOperations, name: str) -> CalendarView:
+async def get_calendar(operations: ScopedOperations, name: str) -> CalendarView:
     """The owner's, or else the one that all owners share."""
-    return view_of(CalendarView, await there.calendars.get(name))
+    return view_of(CalendarView, await operations.calendars.get(name))
 
 
 @put("/{name:str}", summary="Create or change a shared calendar")
-async def put_calendar(there: ScopedOperations, name: str, data: SharedCalendar) -> CalendarView:
+async def put_calendar(operations: ScopedOperations, name: str, data: SharedCalendar) -> CalendarView:
     """Every schedule that excludes it changes with it, from now on; the answer says how many."""
-    stored, changed = await there.calendars.put(name, data)
+    stored, changed = await operations.calendars.put(name, data)
     return view_of(CalendarView, stored, schedules=changed)
 
 
 @delete("/{name:str}", summary="Remove a shared calendar")
-async def delete_calendar(there: ScopedOperations, name: str) -> None:
+async def delete_calendar(operations: ScopedOperations, name: str) -> None:
     """Refused while a schedule excludes it."""
-    await there.calendars.delete(name)
+    await operations.calendars.delete(name)
 
 
 def calendars_router() -> Router:

@@ -36,26 +36,26 @@ Time = Annotated[
 
 @get("/", summary="List flows")
 async def list_flows(
-    there: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
+    operations: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[FlowSummaryView]:
     """In plain words, in the order of their names."""
-    found = await there.flows.list(cursor=cursor, limit=limit)
+    found = await operations.flows.list(cursor=cursor, limit=limit)
     return PageView(items=list(found), next=found.next)
 
 
 @get("/{flow:str}", summary="A flow")
-async def get_flow(there: ScopedOperations, flow: str) -> FlowView:
+async def get_flow(operations: ScopedOperations, flow: str) -> FlowView:
     """Its status and issue in plain words, what it did lately, its pending inputs; and for operators what stands behind."""
-    return await there.flows.show(flow)
+    return await operations.flows.show(flow)
 
 
 @post("/{flow:str}/events", summary="Publish events", status_code=202)
 async def publish_events(
-    there: ScopedOperations, flow: str, data: PublishEvent | list[PublishEvent]
+    operations: ScopedOperations, flow: str, data: PublishEvent | list[PublishEvent]
 ) -> PublishedView:
     """One event or a list of them, all or none. Idempotent by message id."""
     events = data if isinstance(data, list) else [data]
-    number = await there.flows.publish_many(
+    number = await operations.flows.publish_many(
         flow, [(each.topic, each.message_id, each.payload) for each in events]
     )
     return PublishedView(published=number)
@@ -63,7 +63,7 @@ async def publish_events(
 
 @get("/{flow:str}/events", summary="List the events of a flow")
 async def list_flow_events(
-    there: ScopedOperations,
+    operations: ScopedOperations,
     flow: str,
     topic: Topic = None,
     status: EventStatusName = None,
@@ -71,78 +71,84 @@ async def list_flow_events(
     cursor: Cursor = None,
 ) -> PageView[FlowEventView]:
     """The newest first."""
-    found = await there.flows.events(flow, topic=topic, status=status, cursor=cursor, limit=limit)
+    found = await operations.flows.events(flow, topic=topic, status=status, cursor=cursor, limit=limit)
     return PageView(items=list(found), next=found.next)
 
 
 @get("/{flow:str}/inputs", summary="List the inputs of a flow")
 async def list_flow_inputs(
-    there: ScopedOperations, flow: str, limit: Limit = 100, cursor: Cursor = None
+    operations: ScopedOperations, flow: str, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[FlowInputView]:
     """What its producers registered, the newest first, and whether it is done."""
-    found = await there.flows.inputs(flow, cursor=cursor, limit=limit)
+    found = await operations.flows.inputs(flow, cursor=cursor, limit=limit)
     return PageView(items=list(found), next=found.next)
 
 
 @post("/{flow:str}/inputs/skip", summary="Skip an input of a flow", status_code=200)
-async def skip_flow_input(there: ScopedOperations, flow: str, data: SkipInput) -> SkippedView:
+async def skip_flow_input(operations: ScopedOperations, flow: str, data: SkipInput) -> SkippedView:
     """Its pending events are skipped; what was mutated already is completed."""
-    return SkippedView(skipped=await there.flows.skip(flow, data.source, data.type, data.id))
+    return SkippedView(skipped=await operations.flows.skip(flow, data.source, data.type, data.id))
 
 
 @get("/{flow:str}/runs", summary="List the runs of a flow")
 async def list_flow_runs(
-    there: ScopedOperations, flow: str, handler: HandlerName = None, limit: Limit = 100, cursor: Cursor = None
+    operations: ScopedOperations,
+    flow: str,
+    handler: HandlerName = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
 ) -> PageView[FlowRunView]:
     """One record for each attempt, the newest first."""
-    found = await there.flows.runs(flow, handler=handler, cursor=cursor, limit=limit)
+    found = await operations.flows.runs(flow, handler=handler, cursor=cursor, limit=limit)
     return PageView(items=list(found), next=found.next)
 
 
 @get("/{flow:str}/runs/{run_id:str}", summary="A run of a flow and the attempts before it")
-async def get_flow_run(there: ScopedOperations, flow: str, run_id: str) -> list[FlowRunView]:
+async def get_flow_run(operations: ScopedOperations, flow: str, run_id: str) -> list[FlowRunView]:
     """The chain of attempts that ends with this run, oldest first."""
-    return await there.flows.chain(flow, run_id)
+    return await operations.flows.chain(flow, run_id)
 
 
 @get("/{flow:str}/runs/{run_id:str}/logs", summary="What a run of a flow logged")
 async def get_flow_run_logs(
-    there: ScopedOperations, flow: str, run_id: str, cursor: Cursor = None
+    operations: ScopedOperations, flow: str, run_id: str, cursor: Cursor = None
 ) -> LogPage:
     """What its handler logged, in order. While the run is active, `next` leads to the lines that come later."""
-    return log_page_view(await there.flows.logs(flow, run_id, cursor=cursor))
+    return log_page_view(await operations.flows.logs(flow, run_id, cursor=cursor))
 
 
 @get("/{flow:str}/explain", summary="Why did a flow, or a handler, run or not run?")
 async def explain_flow(
-    there: ScopedOperations, flow: str, time: Time, handler: HandlerName = None
+    operations: ScopedOperations, flow: str, time: Time, handler: HandlerName = None
 ) -> FlowExplanationView:
     """For any time, past or future, as a sentence."""
-    return FlowExplanationView(sentence=await there.flows.explain(flow, time, handler=handler))
+    return FlowExplanationView(sentence=await operations.flows.explain(flow, time, handler=handler))
 
 
 @post("/{flow:str}/run-now", summary="Run all producers of a flow", status_code=202)
-async def run_flow_now(there: ScopedOperations, flow: str) -> FlowSummaryView:
+async def run_flow_now(operations: ScopedOperations, flow: str) -> FlowSummaryView:
     """One after the other. Refused while a handler runs, and while the flow is paused or has failed."""
-    return await there.flows.run_now(flow)
+    return await operations.flows.run_now(flow)
 
 
 @post("/{flow:str}/pause", summary="Pause a flow", status_code=200)
-async def pause_flow(there: ScopedOperations, flow: str, data: PauseFlow | None = None) -> FlowSummaryView:
+async def pause_flow(
+    operations: ScopedOperations, flow: str, data: PauseFlow | None = None
+) -> FlowSummaryView:
     """The run under way may end; nothing else starts."""
-    return await there.flows.pause(flow, note=(data or PauseFlow()).note)
+    return await operations.flows.pause(flow, note=(data or PauseFlow()).note)
 
 
 @post("/{flow:str}/resume", summary="Resume a flow", status_code=200)
-async def resume_flow(there: ScopedOperations, flow: str) -> FlowSummaryView:
+async def resume_flow(operations: ScopedOperations, flow: str) -> FlowSummaryView:
     """Ends a pause; a flow that is not paused tries its failed run again."""
-    return await there.flows.resume(flow)
+    return await operations.flows.resume(flow)
 
 
 @post("/{flow:str}/resolve", summary="Resolve the failure of a flow", status_code=200)
-async def resolve_flow(there: ScopedOperations, flow: str, data: ResolveFlow) -> FlowSummaryView:
+async def resolve_flow(operations: ScopedOperations, flow: str, data: ResolveFlow) -> FlowSummaryView:
     """`retry`, `approved`; or if it is not known whether an effect happened: `applied`, `not_applied`, `skip`."""
-    return await there.flows.resolve(flow, data.decision, result=data.result)
+    return await operations.flows.resolve(flow, data.decision, result=data.result)
 
 
 def flows_router() -> Router:

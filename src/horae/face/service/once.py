@@ -14,7 +14,7 @@ from horae.spec.duration import milliseconds
 
 
 @post("/", summary="Run an action once")
-async def run_once(new: ScopedOperations, data: RunOnce) -> Response[StoredSchedule]:
+async def run_once(own: ScopedOperations, data: RunOnce) -> Response[StoredSchedule]:
     """After a span, on the clock of the service, or at a time: a schedule with one time. It runs even if that time is over when the
     schedule is stored. With a `key`, repeating the request creates nothing and answers 200.
     """
@@ -23,7 +23,7 @@ async def run_once(new: ScopedOperations, data: RunOnce) -> Response[StoredSched
     run = SingleRun(
         action=data.action, in_=data.in_, at=data.at, timezone=data.timezone, key=data.key, policies=data.policies
     )  # fmt: skip
-    return await created(new, await new.create_single_run(run))
+    return await created(own, await own.create_single_run(run))
 
 
 def once_router() -> Router:

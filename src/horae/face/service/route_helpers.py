@@ -34,33 +34,37 @@ ANONYMOUS = {"anonymous": True}
 
 
 def dependencies(app: App) -> dict[str, Provide]:
-    """What routes take by name: the app, the caller, and operations.
+    """What routes take by name: the app, the caller, the operations that they may use, and parameters."""
 
-    ``there`` has the operations on what the caller means: of the named owner, of the caller, or of all owners. ``new`` has those
-    of the owner of what the caller creates.
-    """
+    def caller_of(request: Request[Any, Any, Any]) -> Caller:
+        caller: Caller = request.scope["state"]["caller"]
+        return caller
 
-    def caller(request: Request[Any, Any, Any]) -> Caller:
-        found: Caller = request.scope["state"]["caller"]
-        return found
+    def operations(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
+        return operations_for(app, caller_of(request), owner)
 
-    def there(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
-        whose = caller(request)
-        meant = whose.owner_for(owner)
-        return app.all_owners if meant is None else app.owned_by(meant, whose.scopes)
-
-    def new(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
-        whose = caller(request)
-        return app.owned_by(whose.owner_of_new(owner), whose.scopes)
+    def own(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
+        return own_operations(app, caller_of(request), owner)
 
     return {
         "app": Provide(lambda: app, sync_to_thread=False, use_cache=True),
-        "caller": Provide(caller, sync_to_thread=False),
-        "there": Provide(there, sync_to_thread=False),
-        "new": Provide(new, sync_to_thread=False),
+        "caller": Provide(caller_of, sync_to_thread=False),
+        "operations": Provide(operations, sync_to_thread=False),
+        "own": Provide(own, sync_to_thread=False),
         "which": parameters_of(Which),
         "search": parameters_of(RunSearch),
     }
+
+
+def operations_for(app: App, caller: Caller, owner: str | None) -> ScopedOperations:
+    """The operations on what a request is about: the named owner's, or else the caller's, or for an admin those of all owners."""
+    limited_to = caller.owner_for(owner)
+    return app.all_owners if limited_to is None else app.owned_by(limited_to, caller.scopes)
+
+
+def own_operations(app: App, caller: Caller, owner: str | None) -> ScopedOperations:
+    """The operations of one owner, the named one or else the caller, who owns what the request creates."""
+    return app.owned_by(caller.owner_of_new(owner), caller.scopes)
 
 
 def version_of_etag(if_match: str | None) -> int | None:

@@ -32,13 +32,13 @@ AttemptNumber = Annotated[
 
 @get("/runs", summary="Search the runs of all schedules")
 async def search_runs(
-    there: ScopedOperations, search: RunSearch, limit: Limit = 100, cursor: Cursor = None
+    operations: ScopedOperations, search: RunSearch, limit: Limit = 100, cursor: Cursor = None
 ) -> LedgerPage:
     """Runs, and the slots that did not run among them, the latest decided first; those that match all given parameters.
 
     A page examines 10,000 of them at most, and ends when it has 4 MiB.
     """
-    found = await there.runs.search(
+    found = await operations.runs.search(
         status=None if search.status is None else search.status.split(","), reason=search.reason,
         schedule_id=search.schedule, tag=search.tag, since=search.since, until=search.until, limit=limit, cursor=cursor,
     )  # fmt: skip
@@ -46,55 +46,55 @@ async def search_runs(
 
 
 @get("/runs/{run_id:str}", summary="A run and its attempts")
-async def get_run(there: ScopedOperations, run_id: str) -> RunWithAttempts:
+async def get_run(operations: ScopedOperations, run_id: str) -> RunWithAttempts:
     """The run of a slot or a trigger, its attempts that did not succeed, and the keys of their checkpoints."""
-    return history_view(await there.runs.history(run_id))
+    return history_view(await operations.runs.history(run_id))
 
 
 @get("/runs/{run_id:str}/logs", summary="What a run logged")
 async def get_run_logs(
-    there: ScopedOperations, run_id: str, attempt: AttemptNumber = None, cursor: Cursor = None
+    operations: ScopedOperations, run_id: str, attempt: AttemptNumber = None, cursor: Cursor = None
 ) -> LogPage:
     """What its attempts logged, in order, up to 4 MiB a page. While the run is open, `next` is never null: it leads to the
     lines that come later, and a page may be empty.
     """
-    return log_page_view(await there.runs.logs(run_id, attempt, cursor=cursor))
+    return log_page_view(await operations.runs.logs(run_id, attempt, cursor=cursor))
 
 
 @post("/runs/{run_id:str}/rerun", summary="Run a run again", status_code=202)
 async def rerun(
-    there: ScopedOperations, caller: Caller, run_id: str, data: TriggerBody | None = None
+    operations: ScopedOperations, caller: Caller, run_id: str, data: TriggerBody | None = None
 ) -> RunView:
     """Starts the slot of an ended run again, as a new run that names it in `rerun_of`, with the same input unless one is given.
 
     It runs the schedule's present action, also while the schedule is paused.
     """
     wanted = values_of(data or TriggerBody(), TriggerBody)
-    return view_of(RunView, await there.runs.rerun(run_id, **wanted, author=caller.user))
+    return view_of(RunView, await operations.runs.rerun(run_id, **wanted, author=caller.user))
 
 
 @post("/runs/{run_id:str}/cancel", summary="Ask a run to stop", status_code=200)
-async def cancel_run(there: ScopedOperations, run_id: str) -> RunView:
+async def cancel_run(operations: ScopedOperations, run_id: str) -> RunView:
     """It may finish within `timeouts.cancel`; after that it is terminated. A waiting run never starts."""
-    return view_of(RunView, await there.runs.cancel(run_id))
+    return view_of(RunView, await operations.runs.cancel(run_id))
 
 
 @post("/runs/{run_id:str}/terminate", summary="Make a run stop", status_code=200)
-async def terminate_run(there: ScopedOperations, run_id: str) -> RunView:
+async def terminate_run(operations: ScopedOperations, run_id: str) -> RunView:
     """Stops it at once. A waiting run never starts."""
-    return view_of(RunView, await there.runs.terminate(run_id))
+    return view_of(RunView, await operations.runs.terminate(run_id))
 
 
 @get("/backfills/{backfill_id:str}", summary="A backfill and how far it has come")
-async def get_backfill(there: ScopedOperations, backfill_id: str) -> BackfillView:
+async def get_backfill(operations: ScopedOperations, backfill_id: str) -> BackfillView:
     """`made` of `total` slots have become runs."""
-    return view_of(BackfillView, await there.backfills.get(backfill_id))
+    return view_of(BackfillView, await operations.backfills.get(backfill_id))
 
 
 @post("/backfills/{backfill_id:str}/cancel", summary="Cancel a backfill", status_code=200)
-async def cancel_backfill(there: ScopedOperations, backfill_id: str) -> BackfillView:
+async def cancel_backfill(operations: ScopedOperations, backfill_id: str) -> BackfillView:
     """No more of its slots become runs; waiting runs never start, running ones continue."""
-    return view_of(BackfillView, await there.backfills.cancel(backfill_id))
+    return view_of(BackfillView, await operations.backfills.cancel(backfill_id))
 
 
 def runs_router() -> Router:

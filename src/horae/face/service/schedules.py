@@ -134,7 +134,7 @@ def _bad_request(*, of_graph: bool) -> Iterator[None]:
 
 @post("/", summary="Create a schedule")
 async def create_schedule(
-    new: ScopedOperations, caller: Caller, data: CreateSchedule
+    own: ScopedOperations, caller: Caller, data: CreateSchedule
 ) -> Response[StoredSchedule]:
     """It fires from now on; with one of `times` as its spec, it fires once. With a `request_id`, repeating the request creates
     nothing and answers 200.
@@ -143,36 +143,36 @@ async def create_schedule(
     """
     check_backfills(len(data.backfills))
     with _bad_request(of_graph=data.graph_id is not msgspec.UNSET):
-        return await created(new, await new.schedules.create_once([new_schedule(data, caller)]))
+        return await created(own, await own.schedules.create_once([new_schedule(data, caller)]))
 
 
-async def created(new: ScopedOperations, made: Creation) -> Response[StoredSchedule]:
+async def created(own: ScopedOperations, made: Creation) -> Response[StoredSchedule]:
     """The schedule of a request that creates one, and where it is; 200 if the same request created it before."""
     (schedule,), status = made.schedules, 200 if made.repeated else 201
-    return await _stored(new, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
+    return await _stored(own, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
 
 
 @get("/", summary="List schedules")
 async def list_schedules(
-    there: ScopedOperations, which: Which, limit: Limit = 100, cursor: Cursor = None
+    operations: ScopedOperations, which: Which, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[ScheduleView]:
     """Those that match all given parameters, in the order of their ids. A page ends early when it has 4 MiB."""
-    found = await there.schedules.list(filter_of(which), cursor=cursor, limit=limit)
-    page = await there.evaluate(lambda: page_of(ScheduleView, found))
-    return PageView(items=await _with_last_run(there, page.items, found), next=page.next)
+    found = await operations.schedules.list(filter_of(which), cursor=cursor, limit=limit)
+    page = await operations.evaluate(lambda: page_of(ScheduleView, found))
+    return PageView(items=await _with_last_run(operations, page.items, found), next=page.next)
 
 
 @get("/{schedule_id:str}", summary="Describe a schedule")
-async def describe_schedule(there: ScopedOperations, schedule_id: str) -> Response[DescribedSchedule]:
+async def describe_schedule(operations: ScopedOperations, schedule_id: str) -> Response[DescribedSchedule]:
     """With its counts, its latest runs and its next times."""
-    found = await there.schedules.describe(schedule_id)
-    return await _shown(there, found.schedule, lambda: description_view(found))
+    found = await operations.schedules.describe(schedule_id)
+    return await _shown(operations, found.schedule, lambda: description_view(found))
 
 
 @put("/{schedule_id:str}", summary="Create or replace a schedule")
 async def replace_schedule(
-    there: ScopedOperations,
-    new: ScopedOperations,
+    operations: ScopedOperations,
+    own: ScopedOperations,
     schedule_id: str,
     data: ReplaceSchedule,
     if_match: IfMatch = None,
@@ -185,12 +185,12 @@ async def replace_schedule(
     fields = values_of(data, ScheduleFields) | {"action": _whole(data.action)}
 
     async def create() -> Response[StoredSchedule]:
-        made = await new.schedules.create_once([NewSchedule(**fields, id=schedule_id)], dry_run=data.dry_run)
-        return await (_stored(new, made.schedules[0]) if data.dry_run else created(new, made))
+        made = await own.schedules.create_once([NewSchedule(**fields, id=schedule_id)], dry_run=data.dry_run)
+        return await (_stored(own, made.schedules[0]) if data.dry_run else created(own, made))
 
     async def replace() -> Response[StoredSchedule]:
         return await _edited(
-            there, schedule_id, lambda _: Edit(**fields), data.version, if_match, dry_run=data.dry_run
+            operations, schedule_id, lambda _: Edit(**fields), data.version, if_match, dry_run=data.dry_run
         )
 
     if must_be_new(if_none_match):
@@ -213,7 +213,7 @@ async def replace_schedule(
 
 @patch("/{schedule_id:str}", summary="Change a part of a schedule")
 async def merge_schedule(
-    there: ScopedOperations, schedule_id: str, data: MergeSchedule, if_match: IfMatch = None
+    operations: ScopedOperations, schedule_id: str, data: MergeSchedule, if_match: IfMatch = None
 ) -> Response[StoredSchedule]:
     """Changes only the given fields, also those of a schedule of a graph; `spec` and `policies` are merged into the current ones, and `null` removes a part of them."""
     fields, of_graph = values_of(data, ScheduleFields), values_of(data, GraphFields)
@@ -228,10 +228,10 @@ async def merge_schedule(
             merged["policies"] = merged_policies(schedule.policies, data.policies)
         return Edit(**fields | merged | (graph_edit(schedule, of_graph) if of_graph else {}))
 
-    if of_graph and (await there.schedules.get(schedule_id)).action.kind != GRAPH:
+    if of_graph and (await operations.schedules.get(schedule_id)).action.kind != GRAPH:
         raise InvalidInputError(next(iter(of_graph)), "goes with a schedule of a graph only")
     with _bad_request(of_graph=bool(of_graph)):
-        return await _edited(there, schedule_id, edit_of, data.version, if_match)
+        return await _edited(operations, schedule_id, edit_of, data.version, if_match)
 
 
 def _whole(action: Action | str) -> Action:
@@ -240,7 +240,7 @@ def _whole(action: Action | str) -> Action:
 
 
 async def _edited(
-    there: ScopedOperations,
+    operations: ScopedOperations,
     schedule_id: str,
     edit_of: Callable[[Schedule], Edit],
     version: int | None,
@@ -251,37 +251,45 @@ async def _edited(
     """Apply an edit; a stale version in the body is a conflict, one in the header a failed precondition."""
     expected = version_of_etag(if_match)
     try:
-        changed = await there.schedules.edit(
+        changed = await operations.schedules.edit(
             schedule_id, edit_of, version=version if expected is None else expected, dry_run=dry_run
         )
     except ConflictTokenMismatchError as error:
         if expected is not None:
             raise StatusError(error, 412) from None
         raise
-    return await _stored(there, changed)
+    return await _stored(operations, changed)
 
 
 async def _stored(
-    there: ScopedOperations, schedule: Schedule, status: int = 200, **headers: str
+    operations: ScopedOperations, schedule: Schedule, status: int = 200, **headers: str
 ) -> Response[StoredSchedule]:
     """A schedule that was created or changed, with warnings."""
-    return await _shown(there, schedule, lambda: stored_view(schedule, there.now()), status, **headers)
+    return await _shown(
+        operations, schedule, lambda: stored_view(schedule, operations.now()), status, **headers
+    )
 
 
 V = TypeVar("V", bound=ScheduleView)
 
 
 async def _shown(
-    there: ScopedOperations, schedule: Schedule, view_it: Callable[[], V], status: int = 200, **headers: str
+    operations: ScopedOperations,
+    schedule: Schedule,
+    view_it: Callable[[], V],
+    status: int = 200,
+    **headers: str,
 ) -> Response[V]:
     """A view of a schedule, with its version as ETag."""
-    (view,) = await _with_last_run(there, [await there.evaluate(view_it)], [schedule])
+    (view,) = await _with_last_run(operations, [await operations.evaluate(view_it)], [schedule])
     return Response(view, status_code=status, headers={"ETag": f'"{view.version}"', **headers})
 
 
-async def _with_last_run(there: ScopedOperations, views: list[V], schedules: Sequence[Schedule]) -> list[V]:
+async def _with_last_run(
+    operations: ScopedOperations, views: list[V], schedules: Sequence[Schedule]
+) -> list[V]:
     """Views of schedules, with when the latest run of each that runs a graph began."""
-    starts = await there.schedules.last_starts(schedules)
+    starts = await operations.schedules.last_starts(schedules)
     return [
         view if start is None else msgspec.structs.replace(view, last_run_at=start)
         for view, start in zip(views, starts, strict=True)
@@ -289,128 +297,128 @@ async def _with_last_run(there: ScopedOperations, views: list[V], schedules: Seq
 
 
 @delete("/{schedule_id:str}", summary="Delete a schedule")
-async def delete_schedule(there: ScopedOperations, schedule_id: str, if_match: IfMatch = None) -> None:
+async def delete_schedule(operations: ScopedOperations, schedule_id: str, if_match: IfMatch = None) -> None:
     """Running runs continue; waiting ones never start. Its ledger stays."""
     try:
-        await there.schedules.delete(schedule_id, version=version_of_etag(if_match))
+        await operations.schedules.delete(schedule_id, version=version_of_etag(if_match))
     except ConflictTokenMismatchError as error:
         raise StatusError(error, 412) from None
 
 
 @post("/{schedule_id:str}/patch", summary="Trigger, backfill, pause or resume together", status_code=200)
 async def patch_schedule(
-    there: ScopedOperations, caller: Caller, schedule_id: str, data: PatchSchedule
+    operations: ScopedOperations, caller: Caller, schedule_id: str, data: PatchSchedule
 ) -> PatchedView:
     """All changes, or none."""
     check_backfills(len(data.backfills))
-    done = await there.schedules.patch(
+    done = await operations.schedules.patch(
         schedule_id, trigger=trigger_of(data.trigger, caller), pause=data.pause, resume=data.resume,
         backfills=[backfill_of(each, caller) for each in data.backfills], version=data.version,
     )  # fmt: skip
-    return await there.evaluate(lambda: view_of(PatchedView, done))
+    return await operations.evaluate(lambda: view_of(PatchedView, done))
 
 
 @post("/{schedule_id:str}/trigger", summary="Start a run now", status_code=202)
 async def trigger_schedule(
-    there: ScopedOperations, caller: Caller, schedule_id: str, data: TriggerBody | None = None
+    operations: ScopedOperations, caller: Caller, schedule_id: str, data: TriggerBody | None = None
 ) -> Triggered:
     """Whatever the spec says, and also while it is paused; refused while `HORAE_MAX_BUFFER_SIZE` triggered runs wait."""
     wanted = trigger_of(data or TriggerBody(), caller)
-    return view_of(Triggered, await there.schedules.patch(schedule_id, trigger=wanted))
+    return view_of(Triggered, await operations.schedules.patch(schedule_id, trigger=wanted))
 
 
 @post("/{schedule_id:str}/pause", summary="Pause a schedule", status_code=200)
 async def pause_schedule(
-    there: ScopedOperations, schedule_id: str, data: PauseSchedule | None = None
+    operations: ScopedOperations, schedule_id: str, data: PauseSchedule | None = None
 ) -> Response[ScheduleView]:
     """Stops automatic starts until it is resumed, or until a given time; running runs continue, triggers work."""
     wanted = data or PauseSchedule()
-    changed = await there.schedules.pause(schedule_id, wanted.note, until=wanted.until)
-    return await _shown(there, changed, lambda: view_of(ScheduleView, changed))
+    changed = await operations.schedules.pause(schedule_id, wanted.note, until=wanted.until)
+    return await _shown(operations, changed, lambda: view_of(ScheduleView, changed))
 
 
 @post("/{schedule_id:str}/resume", summary="Resume a schedule", status_code=200)
 async def resume_schedule(
-    there: ScopedOperations, schedule_id: str, data: ResumeSchedule | None = None
+    operations: ScopedOperations, schedule_id: str, data: ResumeSchedule | None = None
 ) -> Response[ResumedSchedule]:
     """Slots that fell due during the pause are caught up or skipped, by the policy `on_resume`, or another way for this once.
 
     The answer says what starts now and what does not. With `dry_run` nothing is changed, and the answer says what would.
     """
     body = data or ResumeSchedule()
-    done = await there.schedules.resume(
+    done = await operations.schedules.resume(
         schedule_id, body.note, on_resume=body.on_resume, dry_run=body.dry_run
     )
-    return await _shown(there, done.schedule, lambda: resumed_view(done))
+    return await _shown(operations, done.schedule, lambda: resumed_view(done))
 
 
 @post("/{schedule_id:str}/skip", summary="Skip the next slots", status_code=200)
 async def skip_next(
-    there: ScopedOperations, schedule_id: str, data: SkipNext | None = None
+    operations: ScopedOperations, schedule_id: str, data: SkipNext | None = None
 ) -> Response[ScheduleView]:
     """Skips the given number of next slots; 0 revokes that."""
-    changed = await there.schedules.skip_next(schedule_id, (data or SkipNext()).number)
-    return await _shown(there, changed, lambda: view_of(ScheduleView, changed))
+    changed = await operations.schedules.skip_next(schedule_id, (data or SkipNext()).number)
+    return await _shown(operations, changed, lambda: view_of(ScheduleView, changed))
 
 
 @post("/{schedule_id:str}/backfills", summary="Backfill a range", status_code=202)
 async def start_backfill(
-    there: ScopedOperations, caller: Caller, schedule_id: str, data: StartBackfill
+    operations: ScopedOperations, caller: Caller, schedule_id: str, data: StartBackfill
 ) -> Response[Any]:
     """Both ends included. With `dry_run` nothing starts, and the answer says how many slots, from when to when."""
     if data.dry_run:
-        preview = await there.backfills.preview(schedule_id, data.start, data.end)
+        preview = await operations.backfills.preview(schedule_id, data.start, data.end)
         return Response(preview, status_code=200)
-    done = await there.schedules.patch(schedule_id, backfills=[backfill_of(data, caller)])
+    done = await operations.schedules.patch(schedule_id, backfills=[backfill_of(data, caller)])
     return Response(view_of(BackfillView, done.backfills[0]), status_code=202)
 
 
 @get("/{schedule_id:str}/backfills", summary="List the backfills of a schedule")
 async def list_backfills(
-    there: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
+    operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[BackfillView]:
     """The latest first. A page ends early when it has 4 MiB."""
-    found = await there.backfills.list(schedule_id, limit, cursor=cursor)
+    found = await operations.backfills.list(schedule_id, limit, cursor=cursor)
     return page_of(BackfillView, found)
 
 
 @get("/{schedule_id:str}/times", summary="Matching times")
 async def list_times(
-    there: ScopedOperations, schedule_id: str, start: Start = None, end: End = None, limit: Times = 10
+    operations: ScopedOperations, schedule_id: str, start: Start = None, end: End = None, limit: Times = 10
 ) -> TimesView:
     """Those later than `start` (now), up to and including `end`; at most 1,000."""
-    return await there.schedules.times(schedule_id, start, end, limit)
+    return await operations.schedules.times(schedule_id, start, end, limit)
 
 
 @get("/{schedule_id:str}/runs", summary="List the runs of a schedule")
 async def list_runs(
-    there: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
+    operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[RunView]:
     """The latest first, each with its status and reason. Those of a deleted schedule stay for its retention.
 
     A page ends early when it has 4 MiB. Of a schedule of a graph, the slots that did not run are among them.
     """
-    if await there.schedules.is_of_graph(schedule_id):
-        found = await there.runs.search(schedule_id=schedule_id, limit=limit, cursor=cursor)
+    if await operations.schedules.is_of_graph(schedule_id):
+        found = await operations.runs.search(schedule_id=schedule_id, limit=limit, cursor=cursor)
         return graph_runs_view(found)  # type: ignore[return-value]  # the document says both
-    return page_of(RunView, await there.runs.list(schedule_id, limit, cursor=cursor))
+    return page_of(RunView, await operations.runs.list(schedule_id, limit, cursor=cursor))
 
 
 @get("/{schedule_id:str}/unstarted", summary="List the slots of a schedule that did not run")
 async def list_unstarted(
-    there: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
+    operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[UnstartedView]:
     """Consecutive slots that did not run for one reason are one range; the latest first."""
-    found = await there.runs.unstarted_ranges(schedule_id, limit, cursor=cursor)
+    found = await operations.runs.unstarted_ranges(schedule_id, limit, cursor=cursor)
     return page_of(UnstartedView, found)
 
 
 @get("/{schedule_id:str}/versions", summary="List what a schedule was before its edits")
 async def list_versions(
-    there: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
+    operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[VersionView]:
     """The latest first. A page ends early when it has 4 MiB."""
-    found = await there.schedules.versions(schedule_id, limit, cursor=cursor)
+    found = await operations.schedules.versions(schedule_id, limit, cursor=cursor)
     return page_of(VersionView, found)
 
 

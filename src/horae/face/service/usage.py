@@ -19,10 +19,10 @@ By = Annotated[str, asked("by", "Also by the hour or the day, in UTC.", enum=["a
 
 @get("/", summary="Sum usage")
 async def sum_usage(
-    there: ScopedOperations, since: Since = None, until: Until = None, by: By = "all", limit: Limit = 100
+    operations: ScopedOperations, since: Since = None, until: Until = None, by: By = "all", limit: Limit = 100
 ) -> PageView[UsageView]:
     """What runs of graphs used, by account and time, the latest first. It has no further pages: ask for a shorter span."""
-    found = await there.usage.sums(since=since, until=until, by=by, limit=limit)
+    found = await operations.usage.sums(since=since, until=until, by=by, limit=limit)
     return PageView(items=[view_of(UsageView, each) for each in found])
 
 

@@ -28,27 +28,29 @@ Jitter = Annotated[
 
 
 @get("/schedules/{schedule_id:str}/explain", summary="Why did it, or did it not, run?")
-async def explain_time(there: ScopedOperations, schedule_id: str, time: Time) -> ExplanationView:
+async def explain_time(operations: ScopedOperations, schedule_id: str, time: Time) -> ExplanationView:
     """For any time, past or future, as a sentence and as data."""
-    return view_of(ExplanationView, await there.why.explain(schedule_id, time))
+    return view_of(ExplanationView, await operations.why.explain(schedule_id, time))
 
 
 @post("/schedules/{schedule_id:str}/preview", summary="What a change would do", status_code=200, opt=READS)
-async def preview_change(there: ScopedOperations, schedule_id: str, data: PreviewChange) -> PreviewView:
+async def preview_change(operations: ScopedOperations, schedule_id: str, data: PreviewChange) -> PreviewView:
     """Which fire times another spec adds and removes in the days ahead; nothing is changed."""
-    return view_of(PreviewView, await there.why.preview(schedule_id, data.spec, days=data.days))
+    return view_of(PreviewView, await operations.why.preview(schedule_id, data.spec, days=data.days))
 
 
 @get("/forecast", summary="The load ahead, by the minute")
-async def forecast(there: ScopedOperations, minutes: Minutes = 60, jitter: Jitter = None) -> ForecastView:
+async def forecast(
+    operations: ScopedOperations, minutes: Minutes = 60, jitter: Jitter = None
+) -> ForecastView:
     """Over all schedules that the caller sees and that are not paused."""
-    return view_of(ForecastView, await there.why.forecast(minutes=minutes, jitter=jitter))
+    return view_of(ForecastView, await operations.why.forecast(minutes=minutes, jitter=jitter))
 
 
 @post("/preview", summary="What a spec means", status_code=200, opt=READS)
-async def preview_spec(there: ScopedOperations, data: PreviewSpec) -> SpecPreview:
+async def preview_spec(operations: ScopedOperations, data: PreviewSpec) -> SpecPreview:
     """Its canonical form, a sentence, and its next times; nothing is stored."""
-    return await there.schedules.meaning(data.spec, data.limit)
+    return await operations.schedules.meaning(data.spec, data.limit)
 
 
 def why_router() -> Router:

@@ -42,38 +42,40 @@ LaunchBodyOfRegistrar = Annotated[
 
 @get("/workflows", summary="List workflows")
 async def list_workflows(
-    there: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
+    operations: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[WorkflowView]:
     """Every version, by id, owner and version: those of the owner and those that all owners share."""
-    return page_of(WorkflowView, await there.workflows.list(cursor=cursor, limit=limit))
+    return page_of(WorkflowView, await operations.workflows.list(cursor=cursor, limit=limit))
 
 
 @get("/workflows/{workflow_id:str}", summary="The latest version of a workflow")
-async def get_latest_workflow(there: ScopedOperations, workflow_id: str) -> WorkflowDocumentView:
+async def get_latest_workflow(operations: ScopedOperations, workflow_id: str) -> WorkflowDocumentView:
     """The owner's, or else the one that all owners share."""
-    return view_of(WorkflowDocumentView, await there.workflows.get(workflow_id))
+    return view_of(WorkflowDocumentView, await operations.workflows.get(workflow_id))
 
 
 @get("/workflows/{workflow_id:str}/{version:str}", summary="A version of a workflow")
-async def get_workflow(there: ScopedOperations, workflow_id: str, version: str) -> WorkflowDocumentView:
+async def get_workflow(operations: ScopedOperations, workflow_id: str, version: str) -> WorkflowDocumentView:
     """As it was deployed; it never changes."""
-    return view_of(WorkflowDocumentView, await there.workflows.get(workflow_id, version_of_path(version)))
+    return view_of(
+        WorkflowDocumentView, await operations.workflows.get(workflow_id, version_of_path(version))
+    )
 
 
 @put("/workflows/{workflow_id:str}/{version:str}", summary="Deploy a workflow")
 async def deploy_workflow(
-    new: ScopedOperations, workflow_id: str, version: str, data: WorkflowBody
+    own: ScopedOperations, workflow_id: str, version: str, data: WorkflowBody
 ) -> Response[DeployedView]:
     """Its triggers become schedules, and those of triggers that are gone are deleted. The same again changes nothing; another document
     under the same version is a conflict.
     """
-    return await deploy(new, workflow_id, version, data)
+    return await deploy(own, workflow_id, version, data)
 
 
 @post("/workflows/validate", summary="Check a workflow", status_code=200)
-async def validate_workflow(there: ScopedOperations, data: WorkflowBody) -> CheckedView:
+async def validate_workflow(operations: ScopedOperations, data: WorkflowBody) -> CheckedView:
     """As deploying it would, and stores nothing. Every node and edge that is wrong is named in `details.faults`."""
-    plan = await there.workflows.check(data)
+    plan = await operations.workflows.check(data)
     found = plan.workflow
     return CheckedView(
         workflow_id=found.workflow_id, version=found.version, nodes=len(found.nodes), edges=len(found.edges)
@@ -81,10 +83,10 @@ async def validate_workflow(there: ScopedOperations, data: WorkflowBody) -> Chec
 
 
 @post("/workflows/{workflow_id:str}/runs", summary="Run a workflow", status_code=202)
-async def launch_workflow(new: ScopedOperations, workflow_id: str, data: LaunchBody | None = None) -> RunView:
+async def launch_workflow(own: ScopedOperations, workflow_id: str, data: LaunchBody | None = None) -> RunView:
     """Now, whatever its triggers say."""
     wanted = data or LaunchBody()
-    run = await new.workflows.launch(workflow_id, wanted.version, input=wanted.input, key=wanted.key)
+    run = await own.workflows.launch(workflow_id, wanted.version, input=wanted.input, key=wanted.key)
     return view_of(RunView, run)
 
 
@@ -95,17 +97,17 @@ async def workflow_schema() -> dict[str, Any]:
 
 
 @get("/runs/{run_id:str}/nodes", summary="The nodes of a workflow's run")
-async def get_run_nodes(there: ScopedOperations, run_id: str) -> WorkflowNodesView:
+async def get_run_nodes(operations: ScopedOperations, run_id: str) -> WorkflowNodesView:
     """Each with its state, input, output, attempts and times; none if the run is of no workflow."""
-    return WorkflowNodesView(items=[node_view(each) for each in await there.workflows.nodes(run_id)])
+    return WorkflowNodesView(items=[node_view(each) for each in await operations.workflows.nodes(run_id)])
 
 
 @put("/workflows/{workflow_id:str}/{version:str}", summary="Deploy a workflow, as the registrar has it")
 async def put_workflow(
-    new: ScopedOperations, workflow_id: str, version: str, data: WorkflowBody
+    own: ScopedOperations, workflow_id: str, version: str, data: WorkflowBody
 ) -> Response[DeployedView]:
     """The same as below `/api/v1`."""
-    return await deploy(new, workflow_id, version, data)
+    return await deploy(own, workflow_id, version, data)
 
 
 @post("/run-launcher/start", summary="Start a workflow that no schedule asked for", status_code=200)
@@ -120,14 +122,14 @@ async def start_run(app: App, caller: Caller, data: LaunchBodyOfRegistrar) -> St
 
 
 async def deploy(
-    new: ScopedOperations, workflow_id: str, version: str, document: dict[str, Any]
+    own: ScopedOperations, workflow_id: str, version: str, document: dict[str, Any]
 ) -> Response[DeployedView]:
     """Deploy a document under the id and version of a path, which it may leave out."""
     wanted = {"workflow_id": workflow_id, "version": version_of_path(version)}
     for name, value in wanted.items():
         if document.setdefault(name, value) != value:
             raise InvalidInputError(name, f"is {document[name]!r:.100}, and in the path it is {value!r:.100}")
-    deployed = await new.workflows.deploy(document)
+    deployed = await own.workflows.deploy(document)
     shown = view_of(DeployedView, deployed, schedules=list(deployed.schedules))
     return Response(shown, status_code=201 if deployed.created else 200)
 
