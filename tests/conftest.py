@@ -116,9 +116,7 @@ async def machine(request: pytest.FixtureRequest) -> AsyncIterator[TimeMachine]:
 @pytest.fixture
 def hello(machine: TimeMachine) -> Recorder:
     """The action ``hello``, which remembers its calls."""
-    recorder = Recorder(machine)
-    machine.app.action("hello")(recorder)
-    return recorder
+    return machine.app.action("hello")(Recorder(machine))
 
 
 @pytest.fixture(scope="session")

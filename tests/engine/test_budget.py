@@ -110,8 +110,7 @@ DENSE = {
 async def test_a_year_of_downtime_of_a_dense_spec_is_counted_exactly_in_parts(
     machine: TimeMachine,
 ):
-    recorder = Recorder(machine)
-    machine.app.action("dense")(recorder)
+    recorder = machine.app.action("dense")(Recorder(machine))
     latest = Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST))
     created = machine.clock.now()
     await machine.app.schedules.create("dense", DENSE, "dense", policies=latest)
@@ -128,8 +127,7 @@ async def test_a_year_of_downtime_of_a_dense_spec_is_counted_exactly_in_parts(
 
 @pytest.mark.contract("SCHD-13")
 async def test_a_long_pause_that_skips_ends_in_parts_and_starts_nothing_of_it(machine: TimeMachine):
-    recorder = Recorder(machine)
-    machine.app.action("dense")(recorder)
+    recorder = machine.app.action("dense")(Recorder(machine))
     skip = Policies(on_resume=OnResume.SKIP)
     created = machine.clock.now()
     await machine.app.schedules.create("dense", DENSE, "dense", policies=skip, paused=True)
@@ -168,8 +166,7 @@ async def test_schedules_with_full_buffers_are_decided_after_the_others_and_a_fe
 ):
     """What waits is read whole at each decision: a neighbour's full buffer must not stand before the others."""
     monkeypatch.setattr(schedule_decider, "BATCH_RUNS", 60)
-    slow = Recorder(machine, seconds=86_400)
-    machine.app.action("slow")(slow)
+    machine.app.action("slow")(Recorder(machine, seconds=86_400))
     for number in range(3):
         policies = Policies(overlap=Overlap.BUFFER_ALL)
         await machine.app.schedules.create(f"a-full-{number}", "* * * * *", "slow", policies=policies)

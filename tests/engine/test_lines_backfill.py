@@ -114,8 +114,7 @@ async def test_it_has_its_own_overlap_input_author_and_note(machine: TimeMachine
 @pytest.mark.contract("SCHD-19", "SCHD-26")
 async def test_it_makes_way_for_automatic_starts_and_loses_nothing(machine: TimeMachine):
     """The buffer takes twenty, so a backfill has ten places; automatic starts always find a free place."""
-    slow = Recorder(machine, 20)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 20))
     policies = Policies(overlap=Overlap.BUFFER_ALL)
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     backfill = await machine.app.backfills.start("s", at(-HOUR), at(-1))
@@ -163,8 +162,7 @@ async def test_it_continues_after_a_crash_where_it_was(tmp_path: Path):
         assert (await before.app.backfills.get(backfill.id)).made == 30
     after = TimeMachine(START)
     after.app = App(database, clock=after.clock)
-    hello = Recorder(after)
-    after.app.action("hello")(hello)
+    hello = after.app.action("hello")(Recorder(after))
     async with after:
         await after.advance(seconds=1)
         assert (await after.app.backfills.get(backfill.id)).status is BackfillStatus.DONE
@@ -178,8 +176,7 @@ async def test_it_continues_after_a_crash_where_it_was(tmp_path: Path):
 
 @pytest.mark.contract("SCHD-19")
 async def test_it_can_be_cancelled(machine: TimeMachine):
-    slow = Recorder(machine, 600)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 600))
     await machine.app.schedules.create(
         "s", "0 0 1 1 *", "slow", policies=Policies(overlap=Overlap.BUFFER_ALL)
     )
@@ -234,8 +231,7 @@ async def test_what_cannot_be_a_range_is_refused(machine: TimeMachine, hello: Re
 
 @pytest.mark.contract("SCHD-19")
 async def test_it_ends_with_its_schedule(machine: TimeMachine):
-    slow = Recorder(machine, 600)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 600))
     await machine.app.schedules.create(
         "s", "* * * * *", "slow", policies=Policies(overlap=Overlap.BUFFER_ALL)
     )

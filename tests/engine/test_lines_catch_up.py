@@ -37,8 +37,7 @@ async def test_a_queue_at_its_limit_lets_the_cursor_wait_and_loses_no_slot(
     machine: TimeMachine, policies: Policies
 ):
     """Each run takes five minutes, a slot comes every minute for half an hour; nothing is made up for being late."""
-    slow = Recorder(machine, 300)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 300))
     spec = {"crons": ["* * * * *"], "end_at": at(30).isoformat()}
     await machine.app.schedules.create("s", spec, "slow", policies=policies)
     await machine.advance(minutes=30)
@@ -58,8 +57,7 @@ async def test_a_queue_at_its_limit_lets_the_cursor_wait_and_loses_no_slot(
 
 @pytest.mark.contract("CRON-07")
 async def test_a_queue_that_has_come_up_with_the_time_judges_lateness_again(machine: TimeMachine):
-    slow = Recorder(machine, 90)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 90))
     spec = {"crons": ["0-9,30 * * * *"]}
     await machine.app.schedules.create("s", spec, "slow", policies=QUEUE)
     await machine.advance(minutes=25)
@@ -73,8 +71,7 @@ async def test_a_queue_that_has_come_up_with_the_time_judges_lateness_again(mach
 
 @pytest.mark.contract("CRON-07")
 async def test_a_queue_that_stood_full_over_a_restart_is_not_late(machine: TimeMachine):
-    slow = Recorder(machine, 600)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 600))
     spec = {"crons": ["* * * * *"], "end_at": at(8).isoformat()}
     await machine.app.schedules.create("s", spec, "slow", policies=QUEUE)
     await machine.advance(minutes=6)
@@ -90,8 +87,7 @@ async def test_a_queue_that_stood_full_over_a_restart_is_not_late(machine: TimeM
 async def test_overlap_is_judged_at_fire_time(
     machine: TimeMachine, overlap: str, started: list[int], skipped: int
 ):
-    slow = Recorder(machine, 90)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 90))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=Policies(overlap=Overlap(overlap)))
     await machine.advance(minutes=3)
     assert slow.nominal == [at(m) for m in started]
@@ -104,8 +100,7 @@ async def test_overlap_is_judged_at_fire_time(
 
 @pytest.mark.contract("SCHD-12")
 async def test_a_start_that_waited_longer_than_the_window_is_missed_when_released(machine: TimeMachine):
-    slow = Recorder(machine, 200)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 200))
     policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(window="1m"))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     for _ in range(2):  # the second waits as long as it must
@@ -125,8 +120,7 @@ async def test_a_start_that_waited_longer_than_the_window_is_missed_when_release
 @pytest.mark.contract("SCHD-12")
 @pytest.mark.parametrize("mode", ["all", "none"])
 async def test_a_start_that_waited_within_the_grace_is_on_time(machine: TimeMachine, mode: str):
-    slow = Recorder(machine, 65)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 65))
     policies = Policies(overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=CatchUp(mode), window="0s"))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=4)
@@ -146,10 +140,8 @@ async def test_a_start_that_waited_within_the_grace_is_on_time(machine: TimeMach
     ids=["none", "all", "latest", "window 0", "window 10 min"],
 )
 async def test_after_an_hour_of_downtime(
-    machine: TimeMachine, catch_up: CatchUpPolicy, started: list[int], missed: int
+    machine: TimeMachine, hello: Recorder, catch_up: CatchUpPolicy, started: list[int], missed: int
 ):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
     policies = Policies(overlap=Overlap.ALLOW_ALL, catch_up=catch_up)
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=policies)
     machine.clock.move_to(at(60))
@@ -160,9 +152,7 @@ async def test_after_an_hour_of_downtime(
 
 
 @pytest.mark.contract("CRON-08")
-async def test_spread_distributes_what_is_late_and_nothing_else(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_spread_distributes_what_is_late_and_nothing_else(machine: TimeMachine, hello: Recorder):
     catch_up = CatchUpPolicy(mode=CatchUp.SPREAD, grace="1s", spread="1m")
     policies = Policies(overlap=Overlap.ALLOW_ALL, catch_up=catch_up)
     await machine.app.schedules.create("s", "*/10 * * * *", "hello", policies=policies)
@@ -193,9 +183,7 @@ async def test_many_late_schedules_take_turns():
 
 
 @pytest.mark.contract("CRON-09", "SCHD-07")
-async def test_jitter_moves_the_fire_time_and_nothing_else(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_jitter_moves_the_fire_time_and_nothing_else(machine: TimeMachine, hello: Recorder):
     document = {"crons": ["*/10 * * * *"], "jitter": {"span": "2m", "centred": True}}
     await machine.app.schedules.create("s", document, "hello")
     await machine.advance(hours=10)
@@ -209,9 +197,7 @@ async def test_jitter_moves_the_fire_time_and_nothing_else(machine: TimeMachine)
 
 
 @pytest.mark.contract("SCHD-07")
-async def test_nothing_done_between_nominal_and_fire_time_loses_a_run(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_nothing_done_between_nominal_and_fire_time_loses_a_run(machine: TimeMachine, hello: Recorder):
     document = {"crons": ["0 * * * *"], "jitter": "30m"}
     await machine.app.schedules.create("s", document, "hello")
     fire = Spec.parse(document).fire_time(at(60), "s")
@@ -249,9 +235,7 @@ async def test_nothing_is_written_before_it_is_due(machine: TimeMachine):
 
 
 @pytest.mark.contract("SCHD-12", "CRON-06")
-async def test_a_clock_that_is_set_back_fires_nothing_twice(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_a_clock_that_is_set_back_fires_nothing_twice(machine: TimeMachine, hello: Recorder):
     await machine.app.schedules.create("s", "* * * * *", "hello")
     await machine.advance(minutes=5)
     machine.clock.set_back(minutes=3)
@@ -277,9 +261,9 @@ async def test_a_released_start_that_is_not_launched_yet_counts_as_running(machi
 
 @pytest.mark.contract("SCHD-10")
 @pytest.mark.parametrize("overlap", ["cancel_other", "terminate_other"])
-async def test_starts_that_were_replaced_in_one_pass_are_recorded(machine: TimeMachine, overlap: str):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_starts_that_were_replaced_in_one_pass_are_recorded(
+    machine: TimeMachine, hello: Recorder, overlap: str
+):
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=Policies(overlap=Overlap(overlap)))
     machine.clock.move_to(at(4))
     await machine.advance(seconds=0)
@@ -290,8 +274,7 @@ async def test_starts_that_were_replaced_in_one_pass_are_recorded(machine: TimeM
 
 @pytest.mark.contract("SCHD-10", "SCHD-32")
 async def test_a_thousand_starts_wait_and_no_more(machine: TimeMachine):
-    slow = Recorder(machine, 1_000_000)
-    machine.app.action("slow")(slow)
+    machine.app.action("slow")(Recorder(machine, 1_000_000))
     policies = Policies(overlap=Overlap.BUFFER_ALL)
     await machine.app.schedules.create("s", "* * * * * *", "slow", policies=policies)
     machine.clock.move_to(START + timedelta(seconds=1100))
@@ -306,8 +289,7 @@ async def test_a_thousand_starts_wait_and_no_more(machine: TimeMachine):
 
 @pytest.mark.contract("SCHD-23", "SCHD-26")
 async def test_an_edit_keeps_what_waits(machine: TimeMachine):
-    slow = Recorder(machine, 90)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 90))
     await machine.app.schedules.create(
         "s", "* * * * *", "slow", policies=Policies(overlap=Overlap.BUFFER_ALL)
     )

@@ -23,8 +23,7 @@ Act = Callable[[TimeMachine], Awaitable[object]]
 
 async def create(machine: TimeMachine, spec: dict[str, Any] = HOURLY, **more: Any) -> Recorder:
     """A schedule in the middle between the nominal and the fire time of its first slot."""
-    work = Recorder(machine)
-    machine.app.action("work")(work)
+    work = machine.app.action("work")(Recorder(machine))
     await machine.app.calendars.put("days", {"dates": ["2027-01-01"]})
     await machine.app.schedules.create("s", spec, "work", **{"policies": STRICT} | more)
     fires = Spec.parse(HOURLY).fire_time(NOMINAL, "s")
@@ -161,8 +160,7 @@ async def test_a_slot_that_the_new_spec_lacks_is_skipped(machine: TimeMachine):
 @pytest.mark.contract("SCHD-13", "SCHD-23")
 async def test_what_fell_due_in_a_pause_stays_due_if_the_new_spec_has_it_too(machine: TimeMachine):
     """What only one of the two has does not come: an edit is not retroactive."""
-    work = Recorder(machine)
-    machine.app.action("work")(work)
+    work = machine.app.action("work")(Recorder(machine))
     await machine.app.schedules.create(
         "s", "*/20 * * * *", "work", policies=Policies(overlap=Overlap.ALLOW_ALL)
     )

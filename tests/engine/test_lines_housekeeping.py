@@ -51,8 +51,7 @@ async def test_it_is_repaired_at_the_start_too(tmp_path: Path):
     for minute in (0, 15):
         machine = TimeMachine(at(minute))
         machine.app = App(database, clock=machine.clock)
-        hello = Recorder(machine)
-        machine.app.action("hello")(hello)
+        hello = machine.app.action("hello")(Recorder(machine))
         async with machine:
             if minute == 0:
                 await machine.app.schedules.create("s", "*/10 * * * *", "hello")
@@ -73,8 +72,7 @@ async def test_a_next_time_that_is_long_past_is_no_obstacle(machine: TimeMachine
 @pytest.mark.contract("GRNT-12")
 @pytest.mark.parametrize("what", ["trigger", "retry", "backfill"])
 async def test_a_start_that_waits_behind_nothing_is_found(machine: TimeMachine, what: str):
-    work = Recorder(machine, fails=1)
-    machine.app.action("work")(work)
+    work = machine.app.action("work")(Recorder(machine, fails=1))
     spec = {"times": [at(1).isoformat()]}
     policies = Policies(retry=RetryPolicy(attempts=2, initial_delay="1m"), overlap=Overlap.ALLOW_ALL)
     await machine.app.schedules.create("s", spec, "work", policies=policies)
@@ -124,8 +122,7 @@ async def test_what_is_not_finished_is_kept(machine: TimeMachine, why: str):
 @pytest.mark.contract("SCHD-15", "SCHD-25")
 @pytest.mark.parametrize("limit", [0, 2])
 async def test_a_schedule_at_its_limit_is_finished_when_nothing_is_open(machine: TimeMachine, limit: int):
-    slow = Recorder(machine, 90)
-    machine.app.action("slow")(slow)
+    machine.app.action("slow")(Recorder(machine, 90))
     await machine.app.schedules.create("s", "*/10 * * * *", "slow", remaining_actions=limit)
     await machine.advance(minutes=10 * limit, seconds=80)
     if limit:  # the last one is running

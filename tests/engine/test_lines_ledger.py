@@ -48,8 +48,7 @@ async def every_minute(
     machine: TimeMachine, seconds: float = 0, policies: Policies | None = None, **more: Any
 ) -> Recorder:
     """A schedule whose action takes so long."""
-    work = Recorder(machine, seconds, fails=more.pop("fails", 0))
-    machine.app.action("work")(work)
+    work = machine.app.action("work")(Recorder(machine, seconds, fails=more.pop("fails", 0)))
     await machine.app.schedules.create("s", "* * * * *", "work", policies=policies or Policies(), **more)
     return work
 

@@ -78,8 +78,7 @@ async def test_a_pause_until_a_date_needs_a_zone(machine: TimeMachine, hello: Re
 
 async def paused_over_a_buffer(machine: TimeMachine, on_resume: OnResume) -> Recorder:
     """A schedule that was paused while one run was running and another waited for it."""
-    slow = Recorder(machine, 150)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 150))
     policies = Policies(overlap=Overlap.BUFFER_ALL, on_resume=on_resume)
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=2, seconds=1)
@@ -154,8 +153,7 @@ async def test_a_bulk_pause_keeps_what_waited(machine: TimeMachine):
 
 @pytest.mark.contract("SCHD-13", "SCHD-14")
 async def test_a_pause_on_failure_keeps_what_waited(machine: TimeMachine):
-    work = Recorder(machine, 90, fails=1)
-    machine.app.action("work")(work)
+    work = machine.app.action("work")(Recorder(machine, 90, fails=1))
     policies = Policies(overlap=Overlap.BUFFER_ALL, pause_on_failure=True)
     await machine.app.schedules.create("s", "* * * * *", "work", policies=policies)
     await machine.advance(minutes=10)
@@ -169,8 +167,7 @@ async def test_a_pause_on_failure_keeps_what_waited(machine: TimeMachine):
 @pytest.mark.contract("SCHD-10", "SCHD-13")
 async def test_what_a_pause_holds_keeps_its_place_in_the_buffer(machine: TimeMachine):
     """A manual start that finds it there is judged like any other, and none that was taken up is lost later."""
-    slow = Recorder(machine, 150)
-    machine.app.action("slow")(slow)
+    machine.app.action("slow")(Recorder(machine, 150))
     policies = Policies(overlap=Overlap.BUFFER_ONE)
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=2, seconds=1)
@@ -342,8 +339,7 @@ async def test_a_slot_that_was_released_and_not_launched_does_not_run(
     (run,) = await machine.app.runs.list("s")
     assert run.status is Status.STARTING
     await (machine.app.schedules.pause("s") if how == "pause" else machine.app.schedules.delete("s"))
-    late = Recorder(machine)
-    machine.app.action("elsewhere")(late)
+    late = machine.app.action("elsewhere")(Recorder(machine))
     await machine.advance(minutes=1)
     (run,) = await machine.app.runs.list("s")
     assert (run.status, run.reason) == ended
@@ -358,8 +354,7 @@ async def test_a_slot_that_was_released_and_not_launched_does_not_run(
 @pytest.mark.parametrize("mode", CatchUp)
 async def test_a_pause_while_the_queue_is_full_loses_no_slot_in_silence(machine: TimeMachine, mode: CatchUp):
     """What waits stays waiting; what stayed due goes through catch-up when the pause is over."""
-    slow = Recorder(machine, 130)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 130))
     policies = Policies(
         overlap=Overlap.BUFFER_ALL, catch_up=CatchUpPolicy(mode=mode), max_buffer_size=2, when_full=WhenFull.WAIT,
         expire_waiting=False,
@@ -408,8 +403,7 @@ async def test_what_a_pause_left_unstarted_is_counted(machine: TimeMachine, hell
 @pytest.mark.contract("SCHD-14")
 @pytest.mark.parametrize("kind", ["fails", "times out"])
 async def test_a_run_with_no_attempt_left_pauses_its_schedule(machine: TimeMachine, kind: str):
-    work = Recorder(machine, 0 if kind == "fails" else 600, fails=99)
-    machine.app.action("work")(work)
+    work = machine.app.action("work")(Recorder(machine, 0 if kind == "fails" else 600, fails=99))
     policies = Policies(
         pause_on_failure=True,
         timeouts=Timeouts(run="10s"),
@@ -430,8 +424,7 @@ async def test_a_run_with_no_attempt_left_pauses_its_schedule(machine: TimeMachi
 
 @pytest.mark.contract("SCHD-14")
 async def test_what_was_cancelled_or_refused_pauses_nothing(machine: TimeMachine):
-    slow = Recorder(machine, 600)
-    machine.app.action("slow")(slow)
+    machine.app.action("slow")(Recorder(machine, 600))
     await machine.app.schedules.create("s", {}, "slow", policies=Policies(pause_on_failure=True))
     for stop in (machine.app.runs.cancel, machine.app.runs.terminate):
         run = await machine.app.schedules.trigger("s")
@@ -444,8 +437,7 @@ async def test_what_was_cancelled_or_refused_pauses_nothing(machine: TimeMachine
 
 @pytest.mark.contract("SCHD-15")
 async def test_skips_triggers_backfills_and_retries_use_up_nothing(machine: TimeMachine):
-    slow = Recorder(machine, 90, fails=1)
-    machine.app.action("slow")(slow)
+    machine.app.action("slow")(Recorder(machine, 90, fails=1))
     policies = Policies(retry=RetryPolicy(attempts=3))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, remaining_actions=2)
     await machine.advance(minutes=4, seconds=30)  # a run of two attempts, and what it stood in the way of
@@ -463,8 +455,7 @@ async def test_skips_triggers_backfills_and_retries_use_up_nothing(machine: Time
 async def test_starts_that_wait_for_each_other_use_up_the_limit_one_by_one(
     machine: TimeMachine, overlap: str
 ):
-    slow = Recorder(machine, 150)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 150))
     policies = Policies(overlap=Overlap(overlap))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies, remaining_actions=2)
     await machine.advance(minutes=20)

@@ -152,8 +152,7 @@ async def test_a_run_has_ended_only_when_no_attempt_follows(machine: TimeMachine
 
 @pytest.mark.contract("GRNT-07", "GRNT-09")
 async def test_a_run_stands_in_the_way_over_all_its_attempts(machine: TimeMachine):
-    work = Recorder(machine, fails=2)
-    machine.app.action("work")(work)
+    work = machine.app.action("work")(Recorder(machine, fails=2))
     policies = Policies(retry=RetryPolicy(attempts=3, initial_delay="1m30s", factor=1, max_delay="1m30s"))
     await machine.app.schedules.create("s", "* * * * *", "work", policies=policies)
     await machine.advance(minutes=5)
@@ -164,8 +163,7 @@ async def test_a_run_stands_in_the_way_over_all_its_attempts(machine: TimeMachin
 
 @pytest.mark.contract("SCHD-10", "SCHD-16")
 async def test_a_retry_that_waits_is_replaced_by_a_newer_start(machine: TimeMachine):
-    work = Recorder(machine, fails=1)
-    machine.app.action("work")(work)
+    work = machine.app.action("work")(Recorder(machine, fails=1))
     policies = Policies(
         overlap=Overlap.CANCEL_OTHER,
         retry=RetryPolicy(attempts=9, initial_delay="10m", max_delay="10m"),

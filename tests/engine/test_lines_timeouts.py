@@ -129,8 +129,7 @@ async def test_a_plain_function_that_checks_stop_requested_stops_in_time(
 
 @pytest.mark.contract("SCHD-17")
 async def test_each_attempt_has_the_time(machine: TimeMachine):
-    work = Recorder(machine, 20)
-    machine.app.action("work")(work)
+    work = machine.app.action("work")(Recorder(machine, 20))
     policies = Policies(timeouts=Timeouts(run="10s"), retry=RetryPolicy(attempts=2, initial_delay="5s"))
     await machine.app.schedules.create("s", "*/10 * * * *", "work", policies=policies)
     await machine.advance(minutes=11)
@@ -179,8 +178,7 @@ async def test_a_sign_of_life_lets_a_plain_function_go_on(machine: TimeMachine, 
 
 @pytest.mark.contract("SCHD-17")
 async def test_a_start_that_waits_too_long_times_out(machine: TimeMachine):
-    slow = Recorder(machine, 600)
-    machine.app.action("slow")(slow)
+    machine.app.action("slow")(Recorder(machine, 600))
     policies = Policies(overlap=Overlap.BUFFER_ALL, timeouts=Timeouts(start="1m30s"))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=4)
@@ -298,8 +296,7 @@ async def test_a_plain_function_sees_that_it_was_asked_to_stop(
 @pytest.mark.contract("SCHD-17")
 @pytest.mark.parametrize("how", ["cancel", "terminate"])
 async def test_what_waits_and_is_stopped_never_starts(machine: TimeMachine, how: str):
-    slow = Recorder(machine, 90)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 90))
     await machine.app.schedules.create("s", {}, "slow", policies=Policies(overlap=Overlap.BUFFER_ALL))
     await machine.app.schedules.trigger("s")
     second = await machine.app.schedules.trigger("s")

@@ -36,9 +36,9 @@ async def test_a_trigger_has_its_own_input_note_and_author(machine: TimeMachine)
 
 
 @pytest.mark.contract("SCHD-18", "SCHD-22")
-async def test_two_triggers_in_one_second_are_two_runs_and_change_nothing_else(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_two_triggers_in_one_second_are_two_runs_and_change_nothing_else(
+    machine: TimeMachine, hello: Recorder
+):
     created = await machine.app.schedules.create("s", "0 * * * *", "hello")
     ids = [await machine.app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL) for _ in range(2)]
     await machine.advance(seconds=1)
@@ -80,8 +80,7 @@ async def test_a_trigger_has_its_own_overlap_policy(
 @pytest.mark.contract("SCHD-10")
 async def test_manual_starts_are_never_dropped(machine: TimeMachine):
     """A thousand may wait, of those that come by themselves."""
-    slow = Recorder(machine, 600)
-    machine.app.action("slow")(slow)
+    machine.app.action("slow")(Recorder(machine, 600))
     policies = Policies(overlap=Overlap.BUFFER_ALL, max_buffer_size=2)
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=4)
@@ -128,8 +127,7 @@ async def test_an_automatic_slot_has_the_key_of_its_schedule_and_second(machine:
 @pytest.mark.contract("SCHD-27", "SCHD-26")
 @pytest.mark.parametrize("fails", [0, 1])
 async def test_completion_releases_what_waited_in_the_same_step(machine: TimeMachine, fails: int):
-    slow = Recorder(machine, 90, fails=fails)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 90, fails=fails))
     await machine.app.schedules.create(
         "s", "* * * * *", "slow", policies=Policies(overlap=Overlap.BUFFER_ALL)
     )
@@ -168,8 +166,7 @@ async def test_at_most_so_many_run_and_the_rest_wait_or_skip(
     machine: TimeMachine, overlap: str, started: list[int]
 ):
     """Two at once, each nearly five minutes long; a slot a minute."""
-    slow = Recorder(machine, 290)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 290))
     policies = Policies(overlap=Overlap(overlap), max_concurrent=2)
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=6, seconds=55)

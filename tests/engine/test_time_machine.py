@@ -26,9 +26,7 @@ VECTORS: dict[str, Any] = json.loads(
 )
 
 
-async def test_a_schedule_fires_at_its_times(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_a_schedule_fires_at_its_times(machine: TimeMachine, hello: Recorder):
     await machine.app.schedules.create("greet", "*/5 * * * *", "hello")
     await machine.advance(minutes=20)
     assert hello.called == [(at(m), at(m)) for m in (5, 10, 15, 20)]
@@ -50,8 +48,7 @@ async def test_a_schedule_fires_at_its_times(machine: TimeMachine):
 )
 async def test_overlap(machine: TimeMachine, overlap: str, started: list[int]):
     """Each run takes two minutes and a half, a slot comes every minute."""
-    slow = Recorder(machine, 150)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 150))
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=Policies(overlap=Overlap(overlap)))
     await machine.advance(minutes=10, seconds=59)
     assert [round((nominal - START).total_seconds() / 60) for nominal in slow.nominal] == started
@@ -67,8 +64,7 @@ async def test_overlap(machine: TimeMachine, overlap: str, started: list[int]):
 async def test_the_newest_takes_the_place_of_the_running_one(
     machine: TimeMachine, overlap: str, ended: Status
 ):
-    slow = Recorder(machine, 1000)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 1000))
     await machine.app.schedules.create(
         "s", "*/10 * * * *", "slow", policies=Policies(overlap=Overlap(overlap))
     )
@@ -80,8 +76,7 @@ async def test_the_newest_takes_the_place_of_the_running_one(
 
 @pytest.mark.contract("SCHD-11")
 async def test_at_most_so_many_run_at_once(machine: TimeMachine):
-    slow = Recorder(machine, 600)
-    machine.app.action("slow")(slow)
+    slow = machine.app.action("slow")(Recorder(machine, 600))
     policies = Policies(overlap=Overlap.BUFFER_ALL, max_concurrent=3)
     await machine.app.schedules.create("s", "* * * * *", "slow", policies=policies)
     await machine.advance(minutes=10)
@@ -92,9 +87,7 @@ async def test_at_most_so_many_run_at_once(machine: TimeMachine):
 
 @pytest.mark.contract("SCHD-13")
 @pytest.mark.parametrize(("on_resume", "expected"), [("catch_up", [1, 2, 3, 4, 5, 6]), ("skip", [1, 2, 6])])
-async def test_pause_and_resume(machine: TimeMachine, on_resume: str, expected: list[int]):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_pause_and_resume(machine: TimeMachine, hello: Recorder, on_resume: str, expected: list[int]):
     policies = Policies(on_resume=OnResume(on_resume), overlap=Overlap.ALLOW_ALL)
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=policies)
     await machine.advance(minutes=2)
@@ -114,8 +107,7 @@ async def test_pause_and_resume(machine: TimeMachine, on_resume: str, expected: 
 
 @pytest.mark.contract("SCHD-14")
 async def test_pause_on_failure(machine: TimeMachine):
-    broken = Recorder(machine, fails=99)
-    machine.app.action("broken")(broken)
+    broken = machine.app.action("broken")(Recorder(machine, fails=99))
     policies = Policies(pause_on_failure=True, retry=RetryPolicy(attempts=2))
     await machine.app.schedules.create("s", "*/5 * * * *", "broken", policies=policies)
     await machine.advance(minutes=30)
@@ -128,9 +120,7 @@ async def test_pause_on_failure(machine: TimeMachine):
 
 
 @pytest.mark.contract("SCHD-15")
-async def test_limited_actions(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_limited_actions(machine: TimeMachine, hello: Recorder):
     await machine.app.schedules.create("s", "* * * * *", "hello", remaining_actions=3)
     await machine.advance(minutes=10)
     assert hello.nominal == [at(1), at(2), at(3)]
@@ -143,8 +133,7 @@ async def test_limited_actions(machine: TimeMachine):
 
 @pytest.mark.contract("SCHD-16")
 async def test_retries_wait_longer_each_time(machine: TimeMachine):
-    flaky = Recorder(machine, fails=3)
-    machine.app.action("flaky")(flaky)
+    flaky = machine.app.action("flaky")(Recorder(machine, fails=3))
     policies = Policies(retry=RetryPolicy(attempts=5, initial_delay="10s", factor=2, max_delay="15s"))
     await machine.app.schedules.create("s", "0 * * * *", "flaky", policies=policies)
     await machine.advance(hours=1, minutes=5)
@@ -178,9 +167,7 @@ async def test_two_triggers_in_one_second_are_two_runs(machine: TimeMachine):
 
 
 @pytest.mark.contract("SCHD-12")
-async def test_catch_up_takes_a_hundred_at_a_time_and_loses_none(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_catch_up_takes_a_hundred_at_a_time_and_loses_none(machine: TimeMachine, hello: Recorder):
     policies = Policies(overlap=Overlap.ALLOW_ALL)
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=policies, paused=True)
     await machine.advance(hours=5)
@@ -190,9 +177,7 @@ async def test_catch_up_takes_a_hundred_at_a_time_and_loses_none(machine: TimeMa
 
 
 @pytest.mark.contract("SCHD-12")
-async def test_missed_slots_are_recorded_with_their_reason(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_missed_slots_are_recorded_with_their_reason(machine: TimeMachine, hello: Recorder):
     policies = Policies(catch_up=CatchUpPolicy(mode=CatchUp.LATEST))
     await machine.app.schedules.create("s", "* * * * *", "hello", policies=policies, paused=True)
     await machine.advance(days=365)
@@ -372,9 +357,7 @@ async def test_a_result_that_is_no_json_is_a_failure(machine: TimeMachine):
     assert "object" in (run.failure or "")
 
 
-async def test_deleting_stops_it_and_keeps_the_ledger(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_deleting_stops_it_and_keeps_the_ledger(machine: TimeMachine, hello: Recorder):
     await machine.app.schedules.create("s", "* * * * *", "hello")
     await machine.advance(minutes=2)
     await machine.app.schedules.delete("s")
@@ -387,10 +370,8 @@ async def test_deleting_stops_it_and_keeps_the_ledger(machine: TimeMachine):
     assert len(await machine.app.runs.list("s")) == 3
 
 
-async def test_a_schedule_that_cannot_be_decided_stops_no_other(machine: TimeMachine):
+async def test_a_schedule_that_cannot_be_decided_stops_no_other(machine: TimeMachine, hello: Recorder):
     """A spec that was fine when it was stored and cannot be read now: a zone that is gone, say."""
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
     await machine.app.schedules.create("bad", "* * * * *", "hello")
     await machine.app.schedules.create("good", "* * * * *", "hello")
     broken = '{"crons": ["* * * * *"], "timezone": "Atlantis/Capital"}'
@@ -405,9 +386,7 @@ async def test_a_schedule_that_cannot_be_decided_stops_no_other(machine: TimeMac
 
 
 @pytest.mark.contract("SCHD-15")
-async def test_no_more_are_started_at_once_than_are_left(machine: TimeMachine):
-    hello = Recorder(machine)
-    machine.app.action("hello")(hello)
+async def test_no_more_are_started_at_once_than_are_left(machine: TimeMachine, hello: Recorder):
     policies = Policies(overlap=Overlap.ALLOW_ALL)
     await machine.app.schedules.create(
         "s", "* * * * *", "hello", policies=policies, remaining_actions=2, paused=True

@@ -245,8 +245,7 @@ RUNNING = [ELSEWHERE[kind] for kind in ELSEWHERE if "run" not in kind] + [
 
 @pytest.mark.contract("DECL-34", "DECL-08")
 @pytest.mark.parametrize("statement", RUNNING, ids=lambda each: each[:60])
-async def test_a_record_that_is_spoiled_while_running_stops_no_other(statement: str, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_record_that_is_spoiled_while_running_stops_no_other(statement: str, story: Story):
     scheduler = await story.begin(story.task("good"), story.task("spoiled"), story.task("other"))
     story.sql(statement)
     await story.clock.advance(minutes=5)
@@ -257,8 +256,7 @@ async def test_a_record_that_is_spoiled_while_running_stops_no_other(statement: 
 
 @pytest.mark.contract("DECL-34", "DECL-08")
 @pytest.mark.parametrize("kind", ["status of a run", "input of a run"])
-async def test_a_run_that_is_spoiled_while_running_stops_no_other(kind: str, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_run_that_is_spoiled_while_running_stops_no_other(kind: str, story: Story):
     scheduler = await story.begin(story.task("good"), story.task("spoiled"), story.task("other"))
     story.sql(ELSEWHERE[kind])
     await story.clock.advance(minutes=5)
@@ -270,9 +268,8 @@ async def test_a_run_that_is_spoiled_while_running_stops_no_other(kind: str, tmp
 
 @pytest.mark.contract("DECL-35")
 async def test_an_unexpected_error_while_running_is_logged_and_the_scheduler_continues(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    story: Story, caplog: pytest.LogCaptureFixture
 ):
-    story = Story(tmp_path)
     scheduler = await story.begin(story.task("a"))
     story.sql("CREATE TRIGGER fate BEFORE INSERT ON run BEGIN SELECT RAISE(ABORT, 'fate'); END")
     await story.clock.advance(minutes=2)
@@ -286,8 +283,7 @@ async def test_an_unexpected_error_while_running_is_logged_and_the_scheduler_con
 
 
 @pytest.mark.contract("DECL-35", "DECL-14")
-async def test_an_unexpected_error_while_stopping_is_wrapped_and_everything_is_freed(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_unexpected_error_while_stopping_is_wrapped_and_everything_is_freed(story: Story):
     story.takes["a"] = 10
     scheduler = await story.begin(story.task("a", "0 12 * * *"))
     story.sql("CREATE TRIGGER fate BEFORE UPDATE ON run BEGIN SELECT RAISE(ABORT, 'fate'); END")
@@ -308,9 +304,8 @@ async def test_an_unexpected_error_while_stopping_is_wrapped_and_everything_is_f
 
 @pytest.mark.contract("DECL-35", "DECL-08")
 async def test_an_unexpected_error_in_taking_over_from_the_dead_keeps_no_task_from_running(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    story: Story, caplog: pytest.LogCaptureFixture
 ):
-    story = Story(tmp_path)
     story.takes["orphan"] = 600
     tasks = [story.task("orphan", "0 12 * * *"), story.task("a")]
     await story.crash(await story.begin(*tasks))
@@ -331,8 +326,7 @@ async def test_an_unexpected_error_in_taking_over_from_the_dead_keeps_no_task_fr
 
 
 @pytest.mark.contract("DECL-35", "DECL-12")
-async def test_unexpected_errors_are_wrapped_and_keep_their_cause(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_unexpected_errors_are_wrapped_and_keep_their_cause(story: Story):
     await (await story.begin()).stop()
     story.sql("UPDATE horae SET version = 'somebody was here'")
     with pytest.raises(SchedulerInitializationError) as raised:
@@ -345,16 +339,14 @@ async def test_unexpected_errors_are_wrapped_and_keep_their_cause(tmp_path: Path
 
 
 @pytest.mark.contract("DECL-35")
-async def test_a_file_that_is_no_database_is_refused_in_words(tmp_path: Path):
+async def test_a_file_that_is_no_database_is_refused_in_words(story: Story, tmp_path: Path):
     (tmp_path / "horae.db").write_bytes(b"this is no database, whatever its name says" * 100)
-    story = Story(tmp_path)
     with pytest.raises(StoreUnavailableError, match="not a database"):
         await story.scheduler().initialize([story.task("a")])
 
 
 @pytest.mark.contract("DECL-35")
-async def test_a_database_of_a_newer_version_is_refused_in_words(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_database_of_a_newer_version_is_refused_in_words(story: Story):
     await (await story.begin()).stop()
     story.sql("UPDATE horae SET version = version + 1000")
     with pytest.raises(DatabaseVersionError):
@@ -396,8 +388,8 @@ async def test_no_message_shows_the_password_in_an_address_that_cannot_be_read(
 
 
 @pytest.mark.contract("DECL-35", "DECL-17")
-async def test_the_listener_gets_the_exception_of_a_callback(tmp_path: Path):
-    story, error = Story(tmp_path), ValueError("as it was")
+async def test_the_listener_gets_the_exception_of_a_callback(story: Story):
+    error = ValueError("as it was")
 
     async def fails() -> None:
         await asyncio.sleep(0)

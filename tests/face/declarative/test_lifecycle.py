@@ -31,8 +31,7 @@ RUN = ["TaskRunStarted", "TaskRunCompleted"]
 
 
 @pytest.mark.contract("DECL-11", "DECL-12", "DECL-20", "DECL-01")
-async def test_events_come_in_order_with_their_time_task_and_details(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_events_come_in_order_with_their_time_task_and_details(story: Story):
     scheduler = await story.begin(story.task("a"))
     assert scheduler._state == "Running"
     await scheduler.stop()
@@ -46,17 +45,15 @@ async def test_events_come_in_order_with_their_time_task_and_details(tmp_path: P
 
 
 @pytest.mark.contract("DECL-12")
-async def test_events_go_to_the_log_too(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+async def test_events_go_to_the_log_too(story: Story, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO, "horae.scheduler")
-    story = Story(tmp_path)
     await (await story.begin(story.task("a"), listener=None)).stop()
     words = [record.getMessage() for record in caplog.records if record.name == "horae.scheduler"]
     assert words == [*BEGIN, *(f"{name}: a" for name in RUN), *END]
 
 
 @pytest.mark.contract("DECL-11", "DECL-13")
-async def test_a_stopped_scheduler_may_be_initialized_again_and_that_duplicates_nothing(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_stopped_scheduler_may_be_initialized_again_and_that_duplicates_nothing(story: Story):
     scheduler = await story.begin(story.task("a"))
     await scheduler.stop()
     before = story.dump()
@@ -73,8 +70,7 @@ async def test_a_stopped_scheduler_may_be_initialized_again_and_that_duplicates_
 
 
 @pytest.mark.contract("DECL-13", "DECL-30")
-async def test_an_active_scheduler_cannot_be_initialized_and_says_nothing(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_active_scheduler_cannot_be_initialized_and_says_nothing(story: Story):
     story.takes["a"] = 10
     scheduler = story.scheduler()
     first = scheduler.initialize([story.task("a")])
@@ -103,8 +99,7 @@ async def test_an_active_scheduler_cannot_be_initialized_and_says_nothing(tmp_pa
 
 
 @pytest.mark.contract("DECL-13")
-async def test_of_concurrent_calls_only_the_first_proceeds(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_of_concurrent_calls_only_the_first_proceeds(story: Story):
     scheduler = story.scheduler()
 
     async def initialize(name: str) -> None:
@@ -120,9 +115,8 @@ async def test_of_concurrent_calls_only_the_first_proceeds(tmp_path: Path):
 
 @pytest.mark.contract("DECL-01")
 async def test_a_listener_that_raises_is_logged_and_harms_nothing(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    story: Story, caplog: pytest.LogCaptureFixture
 ):
-    story = Story(tmp_path)
     told: list[str] = []
 
     def listener(event: Event) -> None:
@@ -142,8 +136,7 @@ async def test_a_listener_that_raises_is_logged_and_harms_nothing(
 
 
 @pytest.mark.contract("DECL-14", "DECL-11")
-async def test_stop_without_initialize_returns_and_says_nothing(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_stop_without_initialize_returns_and_says_nothing(story: Story):
     scheduler = story.scheduler()
     await asyncio.gather(scheduler.stop(), scheduler.stop())
     await scheduler.stop()
@@ -156,8 +149,7 @@ async def test_stop_without_initialize_returns_and_says_nothing(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-14")
-async def test_stop_after_a_failed_initialize_returns(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_stop_after_a_failed_initialize_returns(story: Story):
     scheduler = story.scheduler()
     with pytest.raises(RegistrationsNotArrayError):
         scheduler.initialize(None)  # type: ignore[arg-type]
@@ -166,8 +158,7 @@ async def test_stop_after_a_failed_initialize_returns(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-14", "DECL-12")
-async def test_stop_may_be_called_many_times_and_concurrently_and_emits_once(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_stop_may_be_called_many_times_and_concurrently_and_emits_once(story: Story):
     scheduler = await story.begin(story.task("a"))
     await asyncio.gather(*(scheduler.stop() for _ in range(5)))
     for _ in range(3):
@@ -176,8 +167,7 @@ async def test_stop_may_be_called_many_times_and_concurrently_and_emits_once(tmp
 
 
 @pytest.mark.contract("DECL-14")
-async def test_a_stop_that_is_given_up_by_one_caller_continues_for_the_others(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_stop_that_is_given_up_by_one_caller_continues_for_the_others(story: Story):
     story.takes["a"] = 60
     scheduler = await story.begin(story.task("a", "0 12 * * *"))
     first = asyncio.ensure_future(scheduler.stop())
@@ -191,8 +181,7 @@ async def test_a_stop_that_is_given_up_by_one_caller_continues_for_the_others(tm
 
 @pytest.mark.contract("DECL-14", "DECL-15", "DECL-20")
 @pytest.mark.parametrize("fails", [False, True])
-async def test_stop_waits_for_running_callbacks_and_starts_nothing_more(fails: bool, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_stop_waits_for_running_callbacks_and_starts_nothing_more(fails: bool, story: Story):
     story.takes |= {"slow": 3600, "slower": 7200}
     if fails:
         story.raises["slow"] = KeyboardInterrupt
@@ -217,8 +206,7 @@ async def test_stop_waits_for_running_callbacks_and_starts_nothing_more(fails: b
 
 
 @pytest.mark.contract("DECL-14")
-async def test_stop_frees_every_resource(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_stop_frees_every_resource(story: Story, tmp_path: Path):
     scheduler = await story.begin(story.task("a"))
     await scheduler.stop()
     await story.clock.settle()
@@ -229,10 +217,9 @@ async def test_stop_frees_every_resource(tmp_path: Path):
 @pytest.mark.contract("DECL-14", "DECL-15")
 @pytest.mark.parametrize("turns", range(6))
 async def test_stop_during_initialize_keeps_what_was_persisted_and_schedules_nothing(
-    turns: int, tmp_path: Path
+    turns: int, story: Story
 ):
     """On the machine's clock, where initializing takes turns of the event loop and a thread."""
-    story = Story(tmp_path)
     scheduler = Scheduler(database=story.database, timezone="UTC", listener=story.events.append)
     starting = asyncio.ensure_future(scheduler.initialize([story.task("a"), story.task("b")]))
     for _ in range(turns):
@@ -250,9 +237,8 @@ async def test_stop_during_initialize_keeps_what_was_persisted_and_schedules_not
 
 
 @pytest.mark.contract("DECL-14")
-async def test_stop_during_an_initialize_that_fails_lets_both_return(tmp_path: Path):
+async def test_stop_during_an_initialize_that_fails_lets_both_return(story: Story, tmp_path: Path):
     (tmp_path / "horae.db").write_bytes(b"this is no database, whatever its name says" * 100)
-    story = Story(tmp_path)
     scheduler = Scheduler(database=story.database, timezone="UTC", listener=story.events.append)
     starting = asyncio.ensure_future(scheduler.initialize([story.task("a")]))
     found = await asyncio.gather(starting, scheduler.stop(), return_exceptions=True)
@@ -264,9 +250,8 @@ async def test_stop_during_an_initialize_that_fails_lets_both_return(tmp_path: P
 
 @pytest.mark.contract("DECL-15")
 @pytest.mark.parametrize("turns", range(0, 40, 3))
-async def test_a_stop_at_any_moment_leaves_no_phantom_orphan(turns: int, tmp_path: Path):
+async def test_a_stop_at_any_moment_leaves_no_phantom_orphan(turns: int, story: Story):
     """On the machine's clock: the stop comes while the first starts are claimed, launched or recorded."""
-    story = Story(tmp_path)
     tasks = [story.task(f"{number}") for number in range(3)]
     for _ in range(2):
         scheduler = Scheduler(database=story.database, timezone="UTC", listener=story.events.append)
@@ -283,8 +268,7 @@ async def test_a_stop_at_any_moment_leaves_no_phantom_orphan(turns: int, tmp_pat
 
 
 @pytest.mark.contract("DECL-14")
-async def test_nothing_starts_once_stop_has_returned_although_much_is_due(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_nothing_starts_once_stop_has_returned_although_much_is_due(story: Story):
     story.raises["failing"] = RuntimeError
     scheduler = await story.begin(story.task("a"), story.task("failing", delay=timedelta()))
     await story.clock.advance(seconds=10)
@@ -295,8 +279,7 @@ async def test_nothing_starts_once_stop_has_returned_although_much_is_due(tmp_pa
 
 
 @pytest.mark.contract("DECL-20")
-async def test_an_empty_list_is_valid_and_polls_nothing(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_empty_list_is_valid_and_polls_nothing(story: Story):
     scheduler = await story.begin()
     assert story.clock.next_sleeper() is None
     assert scheduler._state == "Running"
@@ -326,8 +309,7 @@ async def test_a_database_that_cannot_be_opened_fails_the_initialization(tmp_pat
 
 
 @pytest.mark.contract("DECL-12", "DECL-11")
-async def test_an_address_that_cannot_be_read_fails_the_initialization(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_address_that_cannot_be_read_fails_the_initialization(story: Story):
     scheduler = story.scheduler(database="mysql://somewhere")
     for _ in range(2):
         with pytest.raises(DatabaseUrlError):
@@ -336,16 +318,14 @@ async def test_an_address_that_cannot_be_read_fails_the_initialization(tmp_path:
 
 
 @pytest.mark.contract("DECL-12")
-async def test_a_scheduler_whose_name_cannot_be_stored_fails_the_initialization(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_scheduler_whose_name_cannot_be_stored_fails_the_initialization(story: Story):
     with pytest.raises(Exception, match=r".*"):
         await story.scheduler("half \ud800").initialize([story.task("a")])
     assert story.names() == ["SchedulerInitializationStarted", "SchedulerInitializationFailed"]
 
 
 @pytest.mark.contract("DECL-14")
-async def test_a_stop_from_a_listener_is_a_stop(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_stop_from_a_listener_is_a_stop(story: Story):
     stopping: list[Any] = []
 
     def listener(event: Event) -> None:
@@ -363,7 +343,7 @@ async def test_a_stop_from_a_listener_is_a_stop(tmp_path: Path):
 @pytest.mark.contract("DECL-13", "DECL-40")
 @pytest.mark.parametrize("calls", range(1, 20, 2))
 async def test_an_initialize_that_its_caller_gives_up_may_be_tried_again(
-    calls: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    calls: int, story: Story, monkeypatch: pytest.MonkeyPatch
 ):
     """It is given up in the middle of some call of the database."""
     work, made = SqliteStore.work, 0
@@ -375,7 +355,6 @@ async def test_an_initialize_that_its_caller_gives_up_may_be_tried_again(
             starting.cancel()
         return await work(self, what)
 
-    story = Story(tmp_path)
     scheduler = Scheduler(database=story.database, timezone="UTC", listener=story.events.append)
     monkeypatch.setattr(SqliteStore, "work", counted)
     starting = asyncio.ensure_future(scheduler.initialize([story.task("a", "0 0 1 1 *")]))

@@ -16,8 +16,7 @@ from tests.face.declarative import DELAY, NOON, Story, at
 
 
 @pytest.mark.contract("DECL-36")
-async def test_each_task_is_new_preserved_overridden_orphaned_or_forgotten(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_each_task_is_new_preserved_overridden_orphaned_or_forgotten(story: Story):
     story.takes = dict.fromkeys(["orphan", "changed orphan"], 3600)
     once = "0 12 * * *"
     first = ["same", "cron", "delay", "both", "gone", "gone too", "orphan", "changed orphan"]
@@ -40,9 +39,8 @@ async def test_each_task_is_new_preserved_overridden_orphaned_or_forgotten(tmp_p
 @pytest.mark.parametrize("away", [timedelta(0), timedelta(hours=5)])
 @pytest.mark.parametrize("cron", ["0 12 * * *", "0 0 29 2 *", "* * * * *"])
 async def test_an_orphan_restarts_at_once_once_with_its_new_configuration(
-    away: timedelta, cron: str, tmp_path: Path
+    away: timedelta, cron: str, story: Story
 ):
-    story = Story(tmp_path)
     story.takes["a"] = 600
     scheduler = await story.begin(story.task("a", "0 12 * * *"))
     await story.crash(scheduler)
@@ -62,8 +60,7 @@ async def test_an_orphan_restarts_at_once_once_with_its_new_configuration(
 
 
 @pytest.mark.contract("DECL-36")
-async def test_an_orphan_that_was_retrying_restarts_at_once_too(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_orphan_that_was_retrying_restarts_at_once_too(story: Story):
     story.raises["a"] = RuntimeError
     scheduler = await story.begin(story.task("a", "0 12 * * *", timedelta(minutes=1)))
     story.takes["a"] = 600
@@ -77,8 +74,7 @@ async def test_an_orphan_that_was_retrying_restarts_at_once_too(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-36", "DECL-40")
-async def test_an_orphan_restarts_however_often_its_process_died(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_orphan_restarts_however_often_its_process_died(story: Story):
     story.takes["a"] = 600
     for number in range(12):
         scheduler = await story.begin(story.task("a", "0 12 * * *"))
@@ -88,8 +84,7 @@ async def test_an_orphan_restarts_however_often_its_process_died(tmp_path: Path)
 
 
 @pytest.mark.contract("DECL-36")
-async def test_an_orphan_is_one_although_another_instance_noticed_the_death_first(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_orphan_is_one_although_another_instance_noticed_the_death_first(story: Story):
     story.takes["a"] = 600
     scheduler = await story.begin(story.task("a", "0 12 * * *"))
     await story.crash(scheduler)
@@ -104,8 +99,7 @@ async def test_an_orphan_is_one_although_another_instance_noticed_the_death_firs
 
 
 @pytest.mark.contract("DECL-36")
-async def test_a_live_instances_task_is_no_orphan(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_live_instances_task_is_no_orphan(story: Story):
     story.takes["a"] = 90
     first = await story.begin(story.task("a", "0 12 * * *"))
     second = await story.begin(story.task("a", "0 12 * * *"))
@@ -116,9 +110,8 @@ async def test_a_live_instances_task_is_no_orphan(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-08", "DECL-36")
-async def test_an_instance_runs_only_the_tasks_it_was_given(tmp_path: Path):
+async def test_an_instance_runs_only_the_tasks_it_was_given(story: Story):
     """While a new version with one task more takes over from the old one, both run."""
-    story = Story(tmp_path)
     old = await story.begin(story.task("a"))
     new = await story.begin(story.task("a"), story.task("b", "5 12 * * *"))
     await story.clock.advance(minutes=5)
@@ -128,8 +121,7 @@ async def test_an_instance_runs_only_the_tasks_it_was_given(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-36", "DECL-18")
-async def test_an_overridden_task_keeps_its_history_and_its_pending_retry(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_overridden_task_keeps_its_history_and_its_pending_retry(story: Story):
     story.raises["a"] = RuntimeError
     await (await story.begin(story.task("a", "0 12 * * *", timedelta(minutes=10)))).stop()
     await story.clock.advance(minutes=1)
@@ -147,8 +139,7 @@ async def test_an_overridden_task_keeps_its_history_and_its_pending_retry(tmp_pa
 
 
 @pytest.mark.contract("DECL-36", "DECL-18")
-async def test_a_kept_retry_is_preempted_by_a_slot_of_the_new_expression(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_kept_retry_is_preempted_by_a_slot_of_the_new_expression(story: Story):
     story.raises["a"] = RuntimeError
     await (await story.begin(story.task("a", "0 12 * * *", timedelta(minutes=10)))).stop()
     del story.raises["a"]
@@ -159,9 +150,8 @@ async def test_a_kept_retry_is_preempted_by_a_slot_of_the_new_expression(tmp_pat
 
 
 @pytest.mark.contract("DECL-36", "DECL-18", "DECL-07")
-async def test_a_slot_of_the_new_expression_missed_while_a_retry_waits_preempts_it(tmp_path: Path):
+async def test_a_slot_of_the_new_expression_missed_while_a_retry_waits_preempts_it(story: Story):
     """The process was away over 12:05 of the new expression; the retry is due at 12:30:30, and the slot now."""
-    story = Story(tmp_path)
     story.raises["a"] = RuntimeError
     await (await story.begin(story.task("a", "0 12 * * *", timedelta(minutes=30)))).stop()
     await story.clock.advance(minutes=10)
@@ -173,10 +163,9 @@ async def test_a_slot_of_the_new_expression_missed_while_a_retry_waits_preempts_
 
 @pytest.mark.contract("DECL-36")
 async def test_a_task_that_is_not_registered_any_more_is_forgotten_and_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    story: Story, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.INFO, "horae.scheduler")
-    story = Story(tmp_path)
     story.raises["gone"] = RuntimeError
     await (await story.begin(story.task("gone", "0 12 * * *"), story.task("a", "0 12 * * *"))).stop()
     again = await story.begin(story.task("a", "0 12 * * *"))
@@ -191,9 +180,8 @@ async def test_a_task_that_is_not_registered_any_more_is_forgotten_and_logged(
 
 
 @pytest.mark.contract("DECL-36")
-async def test_the_log_names_the_task_that_is_forgotten(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+async def test_the_log_names_the_task_that_is_forgotten(story: Story, caplog: pytest.LogCaptureFixture):
     caplog.set_level(logging.INFO, "horae.scheduler")
-    story = Story(tmp_path)
     await (await story.begin(story.task("the weekly report", "0 0 * * 1"))).stop()
     caplog.clear()
     await (await story.begin()).stop()
@@ -201,8 +189,7 @@ async def test_the_log_names_the_task_that_is_forgotten(tmp_path: Path, caplog: 
 
 
 @pytest.mark.contract("DECL-36")
-async def test_an_orphan_that_is_not_registered_any_more_is_forgotten_for_good(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_orphan_that_is_not_registered_any_more_is_forgotten_for_good(story: Story):
     story.takes["a"] = 600
     await story.crash(await story.begin(story.task("a", "0 12 * * *")))
     story.takes.clear()
@@ -217,8 +204,7 @@ async def test_an_orphan_that_is_not_registered_any_more_is_forgotten_for_good(t
 
 
 @pytest.mark.contract("DECL-36")
-async def test_schedules_of_others_in_the_same_database_are_left_alone(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_schedules_of_others_in_the_same_database_are_left_alone(story: Story):
     async with App(story.database, clock=story.clock) as app:
         app.action("work")(_nothing)
         await app.schedules.create("mine", "0 0 1 1 *", "work")
@@ -247,9 +233,8 @@ PLACES = [
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("kind", ["ABORT", "ROLLBACK"])
 async def test_an_override_that_fails_in_the_middle_leaves_the_previous_state(
-    place: str, kind: str, tmp_path: Path
+    place: str, kind: str, story: Story
 ):
-    story = Story(tmp_path)
     names = ["same", "changed", "also changed", "gone"]
     scheduler = await story.begin(*(story.task(name, "0 12 * * *") for name in names))
     await scheduler.stop()
@@ -279,11 +264,10 @@ async def test_an_override_that_fails_in_the_middle_leaves_the_previous_state(
 @pytest.mark.contract("DECL-38", "DECL-40")
 @pytest.mark.parametrize("call", range(0, 24, 2))
 async def test_a_crash_at_any_call_of_the_database_leaves_a_state_from_which_the_next_start_is_right(
-    call: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    call: int, story: Story, monkeypatch: pytest.MonkeyPatch
 ):
     from horae.store.sqlite import SqliteStore  # noqa: PLC0415
 
-    story = Story(tmp_path)
     story.takes["orphan"] = 600
     tasks = [story.task(name, "0 12 * * *") for name in ("orphan", "same", "changed", "gone")]
     await story.crash(await story.begin(*tasks))
@@ -316,8 +300,7 @@ async def test_a_crash_at_any_call_of_the_database_leaves_a_state_from_which_the
 
 
 @pytest.mark.contract("DECL-37")
-async def test_each_instance_has_an_identifier_of_its_own(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_each_instance_has_an_identifier_of_its_own(story: Story):
     seen: list[tuple[int, str]] = []
     for _ in range(3):
         one, two = await story.begin(story.task("a")), await story.begin(story.task("b"), name="other")
@@ -349,8 +332,7 @@ async def test_the_same_registrations_state_and_clock_give_the_same_selection(tm
 
 
 @pytest.mark.contract("DECL-40", "DECL-13")
-async def test_writing_the_same_state_twice_is_harmless(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_writing_the_same_state_twice_is_harmless(story: Story):
     story.raises["retrying"] = RuntimeError
     tasks = [story.task("a", "0 18 * * *"), story.task("retrying", "0 12 * * *", timedelta(hours=1))]
     await (await story.begin(*tasks)).stop()
@@ -402,9 +384,10 @@ async def test_any_name_runs_on_postgresql(postgres: str):
 
 @pytest.mark.contract("DECL-06", "DECL-36")
 @pytest.mark.parametrize("downtime", [0, 3])
-async def test_one_run_makes_up_for_what_another_program_decided_meanwhile(tmp_path: Path, downtime: int):
+async def test_one_run_makes_up_for_what_another_program_decided_meanwhile(
+    story: Story, tmp_path: Path, downtime: int
+):
     """Another program on the same database decides what it cannot run: one slot is released, one waits behind it."""
-    story = Story(tmp_path)
     await (await story.begin(story.task("a"))).stop()
     async with App(f"sqlite:///{tmp_path / 'horae.db'}", clock=story.clock) as other:
         for _ in range(5):

@@ -120,8 +120,7 @@ def test_an_unknown_zone_is_refused_by_the_constructor():
 
 
 @pytest.mark.contract("DECL-01")
-async def test_schedulers_of_different_names_share_a_file_and_do_not_see_each_others_tasks(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_schedulers_of_different_names_share_a_file_and_do_not_see_each_others_tasks(story: Story):
     one, two = await story.begin(story.task("a")), await story.begin(story.task("b"), name="other")
     assert story.counts() == {"new": 1}  # and none forgotten
     await one.stop()
@@ -134,8 +133,7 @@ async def test_schedulers_of_different_names_share_a_file_and_do_not_see_each_ot
 
 
 @pytest.mark.contract("DECL-01")
-async def test_tasks_of_one_name_in_schedulers_of_two_names_are_two_tasks(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_tasks_of_one_name_in_schedulers_of_two_names_are_two_tasks(story: Story):
     calls: list[str] = []
 
     def registration(scheduler: str, cron: str) -> Any:
@@ -158,8 +156,7 @@ async def test_tasks_of_one_name_in_schedulers_of_two_names_are_two_tasks(tmp_pa
 @pytest.mark.contract("DECL-02")
 @pytest.mark.parametrize("shape", [tuple, list], ids=["tuples", "lists"])
 @pytest.mark.parametrize("outer", [tuple, list], ids=["in a tuple", "in a list"])
-async def test_registrations_are_tuples_or_lists(shape: type, outer: type, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_registrations_are_tuples_or_lists(shape: type, outer: type, story: Story):
     scheduler = story.scheduler()
     await scheduler.initialize(outer([shape(story.task("a")), shape(story.task("b"))]))
     await story.clock.settle()
@@ -168,8 +165,7 @@ async def test_registrations_are_tuples_or_lists(shape: type, outer: type, tmp_p
 
 
 @pytest.mark.contract("DECL-02")
-async def test_names_are_compared_letter_by_letter(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_names_are_compared_letter_by_letter(story: Story):
     names = [
         "a",
         "A",
@@ -196,8 +192,8 @@ async def test_names_are_compared_letter_by_letter(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-02")
-async def test_a_coroutine_function_in_any_form_is_a_callback(tmp_path: Path):
-    story, thing = Story(tmp_path), Callable()
+async def test_a_coroutine_function_in_any_form_is_a_callback(story: Story):
+    thing = Callable()
     forms = {
         "object": thing, "method": thing.method, "call": thing.__call__, "partial": partial(thing.method),
         "partial of a function": partial(asyncio.sleep, 0), "partial of partial": partial(partial(thing.method)),
@@ -210,8 +206,8 @@ async def test_a_coroutine_function_in_any_form_is_a_callback(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-02")
-async def test_a_partial_of_an_object_with_an_async_call_is_a_callback(tmp_path: Path):
-    story, thing = Story(tmp_path), Callable()
+async def test_a_partial_of_an_object_with_an_async_call_is_a_callback(story: Story):
+    thing = Callable()
     scheduler = await story.begin(("a", "* * * * *", partial(thing, 1), DELAY))
     await scheduler.stop()
     assert thing.called == 1
@@ -223,8 +219,7 @@ async def test_a_partial_of_an_object_with_an_async_call_is_a_callback(tmp_path:
     [plain, lambda: good().close(), lambda: None, partial(plain), Callable, generates, generates(), None, "good", 1, print],
     ids=lambda each: re.sub(r" at 0x\w+", "", repr(each)),
 )  # fmt: skip
-async def test_a_callback_that_is_no_coroutine_function_is_refused_with_a_hint(callback: Any, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_callback_that_is_no_coroutine_function_is_refused_with_a_hint(callback: Any, story: Story):
     registration = ("a", "* * * * *", callback, DELAY)
     with pytest.raises(RegistrationShapeError) as raised:
         story.scheduler().initialize([registration])
@@ -239,9 +234,9 @@ async def test_a_callback_that_is_no_coroutine_function_is_refused_with_a_hint(c
     [None, 1, "abcd", b"abcd", {}, {1}, iter([]), (each for each in "ab"), object()],
     ids=lambda each: re.sub(r" at 0x\w+", "", repr(each)),
 )
-async def test_what_is_no_list_is_refused(registrations: Any, tmp_path: Path):
+async def test_what_is_no_list_is_refused(registrations: Any, story: Story):
     with pytest.raises(RegistrationsNotArrayError) as raised:
-        Story(tmp_path).scheduler().initialize(registrations)
+        story.scheduler().initialize(registrations)
     assert raised.value.message == str(raised.value) == "Registrations must be an array"
     assert raised.value.details == {}
 
@@ -260,11 +255,11 @@ async def test_what_is_no_list_is_refused(registrations: Any, tmp_path: Path):
 )  # fmt: skip
 @pytest.mark.parametrize("before", [0, 2])
 async def test_a_registration_of_another_shape_is_refused_with_its_place(
-    received: Any, before: int, tmp_path: Path
+    received: Any, before: int, story: Story
 ):
     registrations = [(f"{number}", *GOOD[1:]) for number in range(before)]
     with pytest.raises(RegistrationShapeError) as raised:
-        Story(tmp_path).scheduler().initialize([*registrations, received, ()])
+        story.scheduler().initialize([*registrations, received, ()])
     assert raised.value.message == SHAPE
     assert raised.value.details == {"registrationIndex": before, "received": received}
     assert raised.value.details["received"] is received
@@ -272,9 +267,9 @@ async def test_a_registration_of_another_shape_is_refused_with_its_place(
 
 @pytest.mark.contract("DECL-28", "DECL-02")
 @pytest.mark.parametrize("name", ["", "half \ud800"])
-async def test_a_name_that_cannot_be_is_refused(name: str, tmp_path: Path):
+async def test_a_name_that_cannot_be_is_refused(name: str, story: Story):
     with pytest.raises(InvalidRegistrationError) as raised:
-        Story(tmp_path).scheduler().initialize([(name, *GOOD[1:])])
+        story.scheduler().initialize([(name, *GOOD[1:])])
     assert raised.value.details.keys() == {"field", "value", "reason"}
     assert (raised.value.details["field"], raised.value.details["value"]) == ("name", name)
     assert raised.value.details["reason"]
@@ -282,10 +277,10 @@ async def test_a_name_that_cannot_be_is_refused(name: str, tmp_path: Path):
 
 @pytest.mark.contract("DECL-29")
 @pytest.mark.parametrize("name", ["a", 'say "hi"', " "])
-async def test_two_tasks_of_one_name_are_refused(name: str, tmp_path: Path):
+async def test_two_tasks_of_one_name_are_refused(name: str, story: Story):
     registrations = [(name, *GOOD[1:]), GOOD, (name, "0 0 1 1 *", Callable(), timedelta())]
     with pytest.raises(ScheduleDuplicateTaskError) as raised:
-        Story(tmp_path).scheduler().initialize(registrations)
+        story.scheduler().initialize(registrations)
     assert raised.value.message == f'Task with name "{name}" is already scheduled'
     assert raised.value.details == {"taskName": name}
 
@@ -304,10 +299,10 @@ async def test_two_tasks_of_one_name_are_refused(name: str, tmp_path: Path):
     ids=lambda each: re.sub(r" at 0x\w+", "", repr(each)),
 )  # fmt: skip
 async def test_a_bad_expression_is_refused_with_the_whole_chain_of_causes(
-    expression: str, field: str, value: str | None, tmp_path: Path
+    expression: str, field: str, value: str | None, story: Story
 ):
     with pytest.raises(CronExpressionInvalidError) as raised:
-        Story(tmp_path).scheduler().initialize([GOOD, ("a", expression, good, DELAY)])
+        story.scheduler().initialize([GOOD, ("a", expression, good, DELAY)])
     error = raised.value
     cause = error.__cause__
     assert isinstance(cause, InvalidCronExpressionError)
@@ -325,11 +320,9 @@ async def test_a_bad_expression_is_refused_with_the_whole_chain_of_causes(
 
 @pytest.mark.contract("DECL-32")
 @pytest.mark.parametrize("milliseconds", [-1, -1000, -86_400_000, -0.001])
-async def test_a_negative_delay_is_refused(milliseconds: float, tmp_path: Path):
+async def test_a_negative_delay_is_refused(milliseconds: float, story: Story):
     with pytest.raises(NegativeRetryDelayError) as raised:
-        Story(tmp_path).scheduler().initialize(
-            [("a", "* * * * *", good, timedelta(milliseconds=milliseconds))]
-        )
+        story.scheduler().initialize([("a", "* * * * *", good, timedelta(milliseconds=milliseconds))])
     assert raised.value.message == "Retry delay must be non-negative"
     assert raised.value.details == {"retryDelayMs": milliseconds}
 
@@ -345,8 +338,7 @@ FAULTS: list[tuple[Any, type[HoraeError]]] = [
 
 @pytest.mark.contract("DECL-03", "DECL-12")
 @pytest.mark.parametrize("first", range(len(FAULTS)))
-async def test_the_first_faulty_registration_is_reported_as_it_is_called(first: int, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_the_first_faulty_registration_is_reported_as_it_is_called(first: int, story: Story):
     scheduler = story.scheduler()
     faulty = FAULTS[first:] + FAULTS[:first]
     with pytest.raises(faulty[0][1]) as raised:
@@ -386,8 +378,7 @@ def test_every_error_derives_from_one_base_and_carries_a_message_and_details():
 
 
 @pytest.mark.contract("DECL-02")
-async def test_a_delay_as_long_as_can_be_is_a_delay(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_delay_as_long_as_can_be_is_a_delay(story: Story):
     scheduler = await story.begin(story.task("a", delay=timedelta.max))
     await story.clock.advance(minutes=1)
     await scheduler.stop()
@@ -395,8 +386,7 @@ async def test_a_delay_as_long_as_can_be_is_a_delay(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-17")
-async def test_a_task_with_the_longest_delay_fails_as_others_do(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_task_with_the_longest_delay_fails_as_others_do(story: Story):
     story.raises["a"] = RuntimeError
     scheduler = await story.begin(story.task("a", delay=timedelta.max))
     await scheduler.stop()

@@ -34,9 +34,8 @@ EXCEPTIONS: list[Callable[[], BaseException]] = [
 @pytest.mark.contract("DECL-17", "DECL-18")
 @pytest.mark.parametrize("exception", EXCEPTIONS, ids=lambda each: getattr(each, "__name__", "?"))
 async def test_whatever_is_raised_is_retried_after_the_delay(
-    exception: Callable[[], BaseException], tmp_path: Path
+    exception: Callable[[], BaseException], story: Story
 ):
-    story = Story(tmp_path)
     story.raises["a"] = exception
     scheduler = await story.begin(story.task("a", "0 12 * * *", timedelta(seconds=40)))
     assert story.told() == ["start a 12:00:30", "fail a 12:00:30"]
@@ -58,8 +57,7 @@ async def test_whatever_is_raised_is_retried_after_the_delay(
 
 @pytest.mark.contract("DECL-17")
 @pytest.mark.parametrize("permanent", [False, True])
-async def test_an_exception_of_horaes_own_is_retried_too(permanent: bool, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_an_exception_of_horaes_own_is_retried_too(permanent: bool, story: Story):
     story.raises["a"] = lambda: NotStartedError("the callback's own affair", permanent=permanent)
     scheduler = await story.begin(story.task("a", "0 12 * * *", timedelta(seconds=40)))
     await story.clock.advance(seconds=40)
@@ -68,8 +66,7 @@ async def test_an_exception_of_horaes_own_is_retried_too(permanent: bool, tmp_pa
 
 
 @pytest.mark.contract("DECL-18")
-async def test_no_delay_retries_at_the_next_evaluation_and_not_in_the_same(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_no_delay_retries_at_the_next_evaluation_and_not_in_the_same(story: Story):
     story.raises["a"] = RuntimeError
     scheduler = await story.begin(story.task("a", "0 12 * * *", timedelta()))
     await story.clock.settle()
@@ -83,8 +80,7 @@ async def test_no_delay_retries_at_the_next_evaluation_and_not_in_the_same(tmp_p
 
 
 @pytest.mark.contract("DECL-18")
-async def test_a_slot_before_the_retry_preempts_it(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_slot_before_the_retry_preempts_it(story: Story):
     story.raises["a"] = RuntimeError
     scheduler = await story.begin(story.task("a", "0-1 12 * * *", timedelta(minutes=5)))
     await story.clock.advance(seconds=30)
@@ -98,8 +94,7 @@ async def test_a_slot_before_the_retry_preempts_it(tmp_path: Path):
 
 @pytest.mark.contract("DECL-18")
 @pytest.mark.parametrize("succeeds", [False, True])
-async def test_when_both_are_due_one_retry_serves_both(succeeds: bool, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_when_both_are_due_one_retry_serves_both(succeeds: bool, story: Story):
     story.raises["a"] = RuntimeError
     scheduler = await story.begin(story.task("a", "0-1 12 * * *", timedelta(seconds=30)))
     if succeeds:
@@ -114,8 +109,7 @@ async def test_when_both_are_due_one_retry_serves_both(succeeds: bool, tmp_path:
 
 
 @pytest.mark.contract("DECL-18", "DECL-06")
-async def test_when_both_fell_due_while_the_process_was_away_one_retry_serves_both(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_when_both_fell_due_while_the_process_was_away_one_retry_serves_both(story: Story):
     story.raises["a"] = RuntimeError
     await (await story.begin(story.task("a", delay=timedelta(minutes=1)))).stop()
     await story.clock.advance(hours=3)
@@ -128,8 +122,7 @@ async def test_when_both_fell_due_while_the_process_was_away_one_retry_serves_bo
 
 
 @pytest.mark.contract("DECL-18", "DECL-36")
-async def test_a_pending_retry_survives_a_restart_and_may_be_preempted_then(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_pending_retry_survives_a_restart_and_may_be_preempted_then(story: Story):
     story.raises["a"] = RuntimeError
     tasks = [story.task("a", "0,30 * * * *", timedelta(minutes=10))]
     await (await story.begin(*tasks)).stop()
@@ -149,8 +142,7 @@ async def test_a_pending_retry_survives_a_restart_and_may_be_preempted_then(tmp_
 
 
 @pytest.mark.contract("DECL-17")
-async def test_a_failure_while_stopping_is_retried_after_the_delay_from_then(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_failure_while_stopping_is_retried_after_the_delay_from_then(story: Story):
     story.takes["a"] = 3600
     story.raises["a"] = RuntimeError
     task = story.task("a", "0 12 * * *", timedelta(minutes=30))
@@ -170,9 +162,8 @@ LATE = "what ends while stop waits for others is recorded only when all have end
 
 
 @pytest.mark.contract("DECL-14", "DECL-36", "DECL-40")
-async def test_what_ends_while_stop_waits_for_others_is_recorded_as_it_ends(tmp_path: Path):
+async def test_what_ends_while_stop_waits_for_others_is_recorded_as_it_ends(story: Story):
     """If the process is killed while it waits, what has ended is no orphan."""
-    story = Story(tmp_path)
     story.takes |= {"a": 10, "slow": 3600}
     tasks = [story.task(name, "0 12 * * *") for name in ("a", "slow")]
     scheduler = await story.begin(*tasks)
@@ -186,8 +177,7 @@ async def test_what_ends_while_stop_waits_for_others_is_recorded_as_it_ends(tmp_
 
 
 @pytest.mark.contract("DECL-17")
-async def test_a_failure_while_stop_waits_for_others_is_retried_after_the_delay_from_then(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_failure_while_stop_waits_for_others_is_retried_after_the_delay_from_then(story: Story):
     story.takes |= {"a": 10, "slow": 3600}
     story.raises["a"] = RuntimeError
     tasks = [story.task(name, "0 12 * * *", timedelta(minutes=5)) for name in ("a", "slow")]
@@ -204,8 +194,7 @@ async def test_a_failure_while_stop_waits_for_others_is_retried_after_the_delay_
 @pytest.mark.contract("DECL-09", "DECL-08")
 @pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize("minutes", [1, 2, 10])
-async def test_slots_during_a_run_are_served_by_one_right_after(fails: bool, minutes: int, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_slots_during_a_run_are_served_by_one_right_after(fails: bool, minutes: int, story: Story):
     story.takes["a"] = 60 * minutes
     if fails:
         story.raises["a"] = RuntimeError
@@ -241,8 +230,7 @@ async def test_a_run_that_ends_as_a_minute_begins_is_followed_by_one_run(fails: 
 
 
 @pytest.mark.contract("DECL-06", "DECL-09")
-async def test_a_host_that_was_suspended_during_a_run_makes_up_once(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_host_that_was_suspended_during_a_run_makes_up_once(story: Story):
     story.takes["a"] = 90
     scheduler = await story.begin(story.task("a"))
     story.takes["a"] = 0
@@ -254,8 +242,7 @@ async def test_a_host_that_was_suspended_during_a_run_makes_up_once(tmp_path: Pa
 
 
 @pytest.mark.contract("DECL-09", "DECL-15")
-async def test_a_slot_that_passed_while_stopping_waited_is_made_up_by_the_next_start(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_slot_that_passed_while_stopping_waited_is_made_up_by_the_next_start(story: Story):
     story.takes["a"] = 150
     scheduler = await story.begin(story.task("a", "0-1 12 * * *"))
     stopping = asyncio.ensure_future(scheduler.stop())
@@ -269,8 +256,7 @@ async def test_a_slot_that_passed_while_stopping_waited_is_made_up_by_the_next_s
 
 
 @pytest.mark.contract("DECL-08")
-async def test_slow_and_failing_tasks_delay_no_other_and_none_overlaps_itself(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_slow_and_failing_tasks_delay_no_other_and_none_overlaps_itself(story: Story):
     story.takes |= {"slow": 100, "never": 10**9}
     story.raises |= {"failing": RuntimeError, "slow": RuntimeError}
     names = ["slow", "never", "failing", "quick"]
@@ -286,8 +272,7 @@ async def test_slow_and_failing_tasks_delay_no_other_and_none_overlaps_itself(tm
 
 
 @pytest.mark.contract("DECL-08")
-async def test_a_thousand_slow_tasks_delay_no_other_either(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_thousand_slow_tasks_delay_no_other_either(story: Story):
     names = [f"{number}" for number in range(1001)]
     story.takes = dict.fromkeys(names, 86_400)
     scheduler = await story.begin(*(story.task(name) for name in names))
@@ -299,8 +284,7 @@ async def test_a_thousand_slow_tasks_delay_no_other_either(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-19")
-async def test_the_claim_is_durable_before_the_callback_is_called(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_the_claim_is_durable_before_the_callback_is_called(story: Story):
     seen: list[Any] = []
 
     async def look() -> None:
@@ -317,8 +301,7 @@ async def test_the_claim_is_durable_before_the_callback_is_called(tmp_path: Path
 
 
 @pytest.mark.contract("DECL-16")
-async def test_the_four_times_of_a_task_are_kept(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_the_four_times_of_a_task_are_kept(story: Story):
     story.takes["a"] = 5
     task = story.task("a", "0 12 * * *", timedelta(minutes=1))
     scheduler = await story.begin(task)
@@ -344,10 +327,9 @@ async def test_the_four_times_of_a_task_are_kept(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-16", "DECL-17")
-async def test_every_task_goes_through_its_states_by_the_table(tmp_path: Path):
+async def test_every_task_goes_through_its_states_by_the_table(story: Story):
     from horae.face.declarative.states import TASK  # noqa: PLC0415
 
-    story = Story(tmp_path)
     story.takes["a"] = 25
     scheduler = await story.begin(story.task("a", delay=timedelta(seconds=7)))
     for number in range(40):
@@ -364,8 +346,7 @@ async def test_every_task_goes_through_its_states_by_the_table(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-17")
-async def test_a_callback_that_takes_an_argument_or_returns_anything_is_the_callbacks_affair(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_callback_that_takes_an_argument_or_returns_anything_is_the_callbacks_affair(story: Story):
 
     async def needs(_argument: object) -> None: ...
 

@@ -34,8 +34,7 @@ async def test_a_new_task_runs_at_once_if_the_present_minute_matches(second: flo
 
 
 @pytest.mark.contract("DECL-04")
-async def test_every_minute_is_evaluated_at_its_second_0(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_every_minute_is_evaluated_at_its_second_0(story: Story):
     scheduler = await story.begin(story.task("a", "1-59 12 * * *"), story.task("b", "0,30 13,14 * * *"))
     await story.clock.advance(hours=3)
     await scheduler.stop()
@@ -52,8 +51,7 @@ DAYS = {
 
 
 @pytest.mark.contract("DECL-21", "DECL-23")
-async def test_a_task_runs_on_the_days_that_its_expression_names(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_task_runs_on_the_days_that_its_expression_names(story: Story):
     scheduler = await story.begin(*(story.task(cron, cron) for cron in DAYS))
     await story.clock.advance(days=29)
     await scheduler.stop()
@@ -64,10 +62,7 @@ async def test_a_task_runs_on_the_days_that_its_expression_names(tmp_path: Path)
 @pytest.mark.contract("DECL-06")
 @pytest.mark.parametrize("away", [timedelta(minutes=1), timedelta(hours=5), timedelta(days=400)])
 @pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "crashed"])
-async def test_however_much_was_missed_one_run_makes_up_for_it(
-    away: timedelta, stopped: bool, tmp_path: Path
-):
-    story = Story(tmp_path)
+async def test_however_much_was_missed_one_run_makes_up_for_it(away: timedelta, stopped: bool, story: Story):
     scheduler = await story.begin(story.task("a"))
     await (scheduler.stop() if stopped else story.crash(scheduler))
     await story.clock.advance(seconds=away.total_seconds())
@@ -80,8 +75,7 @@ async def test_however_much_was_missed_one_run_makes_up_for_it(
 
 
 @pytest.mark.contract("DECL-06")
-async def test_a_suspended_host_makes_up_once_too(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_suspended_host_makes_up_once_too(story: Story):
     scheduler = await story.begin(story.task("a"), story.task("daily", "0 0 * * *"))
     story.clock.move_to(NOON + timedelta(days=3))  # no step in between
     await story.clock.settle()
@@ -93,8 +87,7 @@ async def test_a_suspended_host_makes_up_once_too(tmp_path: Path):
 
 
 @pytest.mark.contract("DECL-06", "DECL-07")
-async def test_a_registered_task_that_never_ran_gets_its_one_make_up_run(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_registered_task_that_never_ran_gets_its_one_make_up_run(story: Story):
     task = story.task("a", "0 18 * * *")
     await (await story.begin(task)).stop()
     await story.clock.advance(days=3)
@@ -121,9 +114,8 @@ async def test_a_registered_task_that_never_ran_gets_its_one_make_up_run(tmp_pat
 )
 @pytest.mark.parametrize("stopped", [True, False], ids=["stopped", "crashed"])
 async def test_a_changed_expression_judges_what_was_missed_since_the_last_attempt(
-    old: str, new: str, away: dict[str, float], expected: list[str], stopped: bool, tmp_path: Path
+    old: str, new: str, away: dict[str, float], expected: list[str], stopped: bool, story: Story
 ):
-    story = Story(tmp_path)
     scheduler = await story.begin(story.task("a", old))
     await (scheduler.stop() if stopped else story.crash(scheduler))
     await story.clock.advance(**away)
@@ -142,9 +134,8 @@ async def test_a_changed_expression_judges_what_was_missed_since_the_last_attemp
     ("new", "expected"), [("30 12 * * *", ["13:00:30"]), ("30 11 * * *", []), ("0 12 * * *", [])]
 )
 async def test_a_changed_expression_of_a_task_that_never_ran_judges_since_it_was_registered(
-    new: str, expected: list[str], tmp_path: Path
+    new: str, expected: list[str], story: Story
 ):
-    story = Story(tmp_path)
     await (await story.begin(story.task("a", "0 18 * * *"))).stop()
     await story.clock.advance(hours=1)
     await (await story.begin(story.task("a", new))).stop()
@@ -152,8 +143,7 @@ async def test_a_changed_expression_of_a_task_that_never_ran_judges_since_it_was
 
 
 @pytest.mark.contract("DECL-07", "DECL-36")
-async def test_a_task_that_was_forgotten_and_registered_anew_missed_nothing_before(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_task_that_was_forgotten_and_registered_anew_missed_nothing_before(story: Story):
     await (await story.begin(story.task("a"))).stop()
     await (await story.begin()).stop()
     await story.clock.advance(hours=2)
@@ -179,8 +169,7 @@ async def test_the_last_attempt_is_known_however_long_ago_it_was(tmp_path: Path)
 @pytest.mark.contract("DECL-10")
 @pytest.mark.parametrize("back", [timedelta(seconds=45), timedelta(minutes=10), timedelta(days=2)])
 @pytest.mark.parametrize("restarted", [False, True])
-async def test_a_clock_that_is_set_back_runs_nothing_again(back: timedelta, restarted: bool, tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_clock_that_is_set_back_runs_nothing_again(back: timedelta, restarted: bool, story: Story):
     tasks = [story.task("a"), story.task("b", "0,5 * * * *")]
     scheduler = await story.begin(*tasks)
     await story.clock.advance(minutes=5)
@@ -198,8 +187,7 @@ async def test_a_clock_that_is_set_back_runs_nothing_again(back: timedelta, rest
 
 
 @pytest.mark.contract("DECL-10")
-async def test_a_clock_that_is_set_back_holds_up_no_retry_for_longer_than_that(tmp_path: Path):
-    story = Story(tmp_path)
+async def test_a_clock_that_is_set_back_holds_up_no_retry_for_longer_than_that(story: Story):
     story.raises["a"] = RuntimeError
     scheduler = await story.begin(story.task("a", "0 12 * * *", timedelta(minutes=5)))
     story.clock.set_back(minutes=2)
@@ -210,9 +198,8 @@ async def test_a_clock_that_is_set_back_holds_up_no_retry_for_longer_than_that(t
 
 @pytest.mark.contract("DECL-10", "DECL-07")
 async def test_a_new_expression_on_a_clock_set_back_runs_nothing_at_or_before_the_last_attempt(
-    tmp_path: Path,
+    story: Story,
 ):
-    story = Story(tmp_path)
     story.raises["a"] = RuntimeError
     scheduler = await story.begin(story.task("a", "0 12 * * *", timedelta(minutes=5)))
     await story.clock.advance(minutes=4)
