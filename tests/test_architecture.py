@@ -84,17 +84,22 @@ def error_classes() -> dict[str, type[Exception]]:
 
 
 def test_the_error_tree_is_drawn_and_documented():
-    drawn = (horae.errors.__doc__ or "").splitlines()
     page = (ROOT / "docs" / "reference" / "errors.md").read_text("utf-8")
     parents: list[str] = []
-    found = {}
-    for line in drawn:
-        if match := re.match(r"    ((?:│   |    )*(?:[├└]── )?)(\w+Error)", line):
+    drawn = {}
+    for line in (horae.errors.__doc__ or "").splitlines():
+        if match := re.match(r"    ((?:│   |    )*(?:[├└]── )?)(\w+Error)$", line):
             depth = len(match[1]) // 4
             parents[depth:] = [match[2]]
-            found[match[2]] = parents[depth - 1] if depth else "Exception"
-    assert found == {name: error.__mro__[1].__name__ for name, error in error_classes().items()}
-    for name in found:
+            drawn[match[2]] = parents[depth - 1] if depth else "Exception"
+    bases = {
+        name: next(base.__name__ for base in error.__mro__[1:] if not base.__name__.startswith("_"))
+        for name, error in error_classes().items()
+        if not name.startswith("_")
+    }
+    families = {name: base for name, base in bases.items() if base != "HoraeError" or name in bases.values()}
+    assert drawn == families
+    for name in bases:
         assert f"| `{name}` |" in page
 
 

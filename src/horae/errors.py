@@ -1,95 +1,29 @@
-"""Every error Horae raises, in one tree.
+"""Every error Horae raises, in one tree. Those that are not drawn derive from ``HoraeError`` directly.
 
 ::
 
     HoraeError
-    ├── SpecError                       what was asked for cannot be a schedule
-    │   ├── InvalidSpecError            a spec document is wrong; names the element and the character
-    │   │   └── SpecTooCostlyError      finding its times takes more work than a spec may cause; names the part
-    │   ├── InvalidCronExpressionError  a cron expression is wrong; names the field and the reason
-    │   ├── FieldParseError             one field of a cron expression or calendar is wrong
-    │   ├── UnknownTimezoneError        no such time zone in the installed database
-    │   └── UnknownCalendarError        a spec excludes a shared calendar that is not defined
-    ├── ScheduleNotFoundError           no schedule has this id
-    ├── ScheduleAmbiguousError          several owners have a schedule of this id, and none was named
-    ├── ScheduleExistsError             the id of a new schedule is taken
-    ├── DefinitionConflictError         a program defines a schedule whose id another program, or a caller, has taken
-    ├── ScheduleUnreadableError         the stored row of a schedule was spoiled; names the fields
-    ├── WorkflowNotFoundError           no workflow has this id and version
-    ├── WorkflowConflictError           another document is deployed under this version
-    ├── InvalidWorkflowError            a workflow's document is wrong; names every node and edge that is
-    ├── ExpressionError                 an expression cannot be compiled or evaluated; says why
-    ├── NodeFailedError                 a node of a workflow failed, and no edge handles it
-    ├── RunNotFoundError                no run has this id
-    ├── RerunRefusedError               a run cannot be run again; says why
-    ├── BackfillNotFoundError           no backfill has this id
-    ├── BackfillLimitError              a backfill has more slots than the schedule's limit allows
-    ├── ConflictTokenMismatchError      the schedule was changed since it was read
-    ├── CalendarNotFoundError           no shared calendar has this name
-    ├── CalendarInUseError              schedules exclude the shared calendar that was to be removed
-    ├── GrantError                      a grant does not allow what was asked
-    │   ├── GrantNotFoundError          no grant has this id, or another user has it
-    │   ├── GrantRevokedError           it was revoked
-    │   ├── GrantExpiredError           its time is over
-    │   └── GrantScopeError             it is for other graphs
-    ├── NoCreditError                   an account has no credit left, or a user has no account
-    ├── InvalidFlowError                a flow cannot be deployed; names the handler, and what would be right
-    ├── FlowNotFoundError               no flow has this name
-    ├── FlowRunNotFoundError            no run of the flow has this id
-    ├── FlowInputNotFoundError          no such input was registered in the flow
-    ├── FlowRefusedError                a flow cannot do this in its present state; says why
-    ├── ExecutionInProgressError        the executing side is working on this very request
-    ├── IdempotencyMismatchError        an idempotency key was used before, for another graph or input
-    ├── GraphError                      a graph did not end well
-    │   └── GraphUnavailableError       there is no such graph, or it cannot be loaded
-    ├── LimitExceededError              a limit of the service was reached; names it
-    ├── EvaluationTimeoutError          an answer about times took too long to compute, and was given up
-    ├── TooManyEvaluationsError         too many answers about times are being computed for one owner
-    ├── AuthenticationError             the sender of a request is not known
-    ├── PermissionDeniedError           the sender of a request may not do this
-    ├── ReportRefusedError              a report on a run has no token of its current attempt
-    ├── StaleClaimError                 an attempt that is no longer its run's current one tried to save a checkpoint
-    ├── ServerError                     a server could not be reached, or answered with an error
-    ├── MissingExtraError               a part of Horae was asked for that was not installed
-    ├── InvalidInputError               a given value is not valid; names the field
-    ├── ConfigError                     a setting, or the option that was given for it, is wrong; names it
-    ├── ListenError                     the service cannot listen on its address; says why, and how to choose another
-    ├── UnknownActionError              no action of this name was registered in this program
-    ├── ActionNotAllowedError           the operator does not let this owner use the action; names both
-    ├── InvalidActionError              a function cannot be registered as an action
-    ├── NotStartedError                 raised by an action: it cannot begin now, and has not begun
-    │   └── LeftToOtherNodeError        raised by an executor: another node can begin it, and this one cannot
-    ├── NotAdmittedError                raised by an executor: the run must not happen, and has not begun
-    ├── HttpStatusError                 a request of the action http was answered with a status that is no success
-    ├── HttpAnswerError                 the answer to a request of the action http has too many interim answers, headers or pieces
-    ├── DestinationRefusedError         a request of the action http had a destination that is not allowed
-    ├── CommandFailedError              a command ended with an exit status that is not 0
-    ├── HandOffFailedError              work that was handed to another engine failed there
-    ├── NodeNameTakenError              another living node has this node's name
-    ├── ClockOffError                   this machine's clock is off the database's
-    ├── AppNotOpenError                 an operation needs an app that is open
-    ├── StoreUnavailableError           the database cannot be reached now
-    ├── DatabaseNotSetUpError           there is no Horae database at the address; says what sets it up
-    ├── DatabaseVersionError            the database was written by a Horae of another version
-    ├── DatabaseSetupError              the role may not create or use Horae's schema; says what to run
-    ├── ConnectionPoolerError           a pooler between Horae and the database shares sessions between clients
-    ├── DatabaseUrlError                the address of the database cannot be read
-    ├── NaiveTimeError                  a time without a zone was given where an instant is needed
-    ├── RegistrationsNotArrayError      the registrations of a declarative scheduler are no list
-    ├── RegistrationShapeError          a registration is not a name, a cron expression, a coroutine function and a delay
-    ├── InvalidRegistrationError        a registration is well shaped, and its data is bad
-    ├── ScheduleDuplicateTaskError      two registrations have one name
-    ├── SchedulerAlreadyActiveError     a scheduler that is initializing or running cannot be initialized
-    ├── NegativeRetryDelayError         a retry delay is below zero
-    ├── SchedulerInitializationError    initializing failed for a reason that is none of these; that is its cause
-    ├── SchedulerStopError              stopping could not record everything; that is its cause
-    ├── TaskTryDeserializeError         the stored record of a task cannot be read
-    │   ├── TaskMissingFieldError       it lacks a field
-    │   ├── TaskInvalidTypeError        a field is of another type
-    │   ├── TaskInvalidValueError       a field has an invalid value
-    │   └── TaskInvalidStructureError   it is no record at all
-    ├── CronExpressionInvalidError      a registration's cron expression was refused
-    └── CronCalculationError            a cron expression has no next (or previous) slot
+    ├── SpecError
+    │   ├── InvalidSpecError
+    │   │   └── SpecTooCostlyError
+    │   ├── InvalidCronExpressionError
+    │   ├── FieldParseError
+    │   ├── UnknownTimezoneError
+    │   └── UnknownCalendarError
+    ├── GrantError
+    │   ├── GrantNotFoundError
+    │   ├── GrantRevokedError
+    │   ├── GrantExpiredError
+    │   └── GrantScopeError
+    ├── GraphError
+    │   └── GraphUnavailableError
+    ├── NotStartedError
+    │   └── LeftToOtherNodeError
+    └── TaskTryDeserializeError
+        ├── TaskMissingFieldError
+        ├── TaskInvalidTypeError
+        ├── TaskInvalidValueError
+        └── TaskInvalidStructureError
 
 Each carries a ``message`` for people, ``details`` for programs, and where one is known a ``hint``:
 what would have been right.
@@ -109,13 +43,17 @@ MAX_OWNERS_SHOWN = 10
 class HoraeError(Exception):
     """The base of every error that Horae raises on purpose."""
 
+    hint: str | None = None
+    """What would have been right. A class whose hint never varies sets it here."""
+
     def __init__(
         self, message: str, details: Mapping[str, Any] | None = None, *, hint: str | None = None
     ) -> None:
         super().__init__(message)
         self.message = message
         self.details: dict[str, Any] = dict(details or {})
-        self.hint = hint
+        if hint is not None:
+            self.hint = hint
 
     @property
     def for_operator(self) -> str:
@@ -141,6 +79,16 @@ def _shown(value: object) -> str:
     except ValueError:  # an integer of thousands of digits
         text = f"<{type(value).__name__}>"
     return text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}…"
+
+
+class _NamedError(HoraeError):
+    """The base of errors about one thing that is named in their message and in one field of their details."""
+
+    sentence: str
+    field: str
+
+    def __init__(self, name: str) -> None:
+        super().__init__(self.sentence.format(_shown(name)), {self.field: name})
 
 
 def did_you_mean(given: object, known: Iterable[str], *, limit: int = 1) -> str | None:
@@ -249,11 +197,10 @@ class UnknownCalendarError(SpecError):
         super().__init__(f'Unknown calendar "{calendar}"', {"calendar": calendar}, hint=hint)
 
 
-class ScheduleNotFoundError(HoraeError):
+class ScheduleNotFoundError(_NamedError):
     """No schedule has this id."""
 
-    def __init__(self, schedule_id: str) -> None:
-        super().__init__(f'There is no schedule "{schedule_id}"', {"scheduleId": schedule_id})
+    sentence, field = 'There is no schedule "{}"', "scheduleId"
 
 
 class ScheduleAmbiguousError(HoraeError):
@@ -269,15 +216,11 @@ class ScheduleAmbiguousError(HoraeError):
         )
 
 
-class ScheduleExistsError(HoraeError):
+class ScheduleExistsError(_NamedError):
     """The id of a new schedule is taken."""
 
-    def __init__(self, schedule_id: str) -> None:
-        super().__init__(
-            f'There is a schedule "{schedule_id}" already',
-            {"scheduleId": schedule_id},
-            hint="choose another id, or delete that one first",
-        )
+    sentence, field = 'There is a schedule "{}" already', "scheduleId"
+    hint = "choose another id, or delete that one first"
 
 
 class DefinitionConflictError(HoraeError):
@@ -374,12 +317,11 @@ class UnknownActionError(HoraeError):
 class ActionNotAllowedError(HoraeError):
     """The operator does not let this owner use the action; nothing was stored or started."""
 
+    hint = "ask the operator to allow it in HORAE_ACTION_PERMISSIONS, or use another action"
+
     def __init__(self, action: str, owner: str) -> None:
-        super().__init__(
-            f'The owner "{owner}" may not use the action "{action}"',
-            {"action": action, "owner": owner},
-            hint="ask the operator to allow it in HORAE_ACTION_PERMISSIONS, or use another action",
-        )
+        details = {"action": action, "owner": owner}
+        super().__init__(f'The owner "{owner}" may not use the action "{action}"', details)
 
 
 class InvalidActionError(HoraeError):
@@ -391,20 +333,16 @@ class InvalidActionError(HoraeError):
         super().__init__(f'The action "{_shown(action)}" {reason}{where}', details, hint=hint)
 
 
-class RunNotFoundError(HoraeError):
+class RunNotFoundError(_NamedError):
     """No run has this id."""
 
-    def __init__(self, run_id: str) -> None:
-        super().__init__(f'There is no run "{_shown(run_id)}"', {"runId": run_id})
+    sentence, field = 'There is no run "{}"', "runId"
 
 
-class GrantError(HoraeError):
+class GrantError(_NamedError):
     """A grant does not allow what was asked; nothing was run or charged."""
 
-    sentence = 'The grant "{}" does not hold'
-
-    def __init__(self, grant_id: str) -> None:
-        super().__init__(self.sentence.format(_shown(grant_id)), {"grantId": grant_id})
+    sentence, field = 'The grant "{}" does not hold', "grantId"
 
 
 class GrantNotFoundError(GrantError):
@@ -448,11 +386,10 @@ class ExecutionInProgressError(HoraeError):
         )
 
 
-class IdempotencyMismatchError(HoraeError):
+class IdempotencyMismatchError(_NamedError):
     """An idempotency key was used before, for another graph or another input; nothing was run."""
 
-    def __init__(self, key: str) -> None:
-        super().__init__(f'The key "{_shown(key)}" was used for another graph or input', {"key": key})
+    sentence, field = 'The key "{}" was used for another graph or input', "key"
 
 
 class GraphError(HoraeError):
@@ -479,11 +416,10 @@ class RerunRefusedError(HoraeError):
         )
 
 
-class BackfillNotFoundError(HoraeError):
+class BackfillNotFoundError(_NamedError):
     """No backfill has this id."""
 
-    def __init__(self, backfill_id: str) -> None:
-        super().__init__(f'There is no backfill "{_shown(backfill_id)}"', {"backfillId": backfill_id})
+    sentence, field = 'There is no backfill "{}"', "backfillId"
 
 
 class BackfillLimitError(HoraeError):
@@ -614,15 +550,11 @@ class HandOffFailedError(HoraeError):
         )
 
 
-class NodeNameTakenError(HoraeError):
+class NodeNameTakenError(_NamedError):
     """Another living node has this node's name."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f'Another living node is called "{name}"',
-            {"name": name},
-            hint="give each node a name of its own (HORAE_NODE_NAME), or none, and one is made for it",
-        )
+    sentence, field = 'Another living node is called "{}"', "name"
+    hint = "give each node its own HORAE_NODE_NAME, or leave it empty to have one generated"
 
 
 class ClockOffError(HoraeError):
@@ -639,8 +571,10 @@ class ClockOffError(HoraeError):
 class AppNotOpenError(HoraeError):
     """An operation was called on an app that is not open, or not any more."""
 
+    hint = "call operations within: async with app"
+
     def __init__(self) -> None:
-        super().__init__("The app is not open", hint="call operations within: async with app")
+        super().__init__("The app is not open")
 
 
 class StoreUnavailableError(HoraeError):
@@ -650,11 +584,10 @@ class StoreUnavailableError(HoraeError):
     show it. The message omits it, because answers and the failures of runs show the message.
     """
 
+    hint = "a running scheduler tries again by itself; nothing is decided meanwhile, and nothing lost"
+
     def __init__(self, reason: str) -> None:
-        super().__init__(
-            "The database cannot be reached",
-            hint="a running scheduler tries again by itself; nothing is decided meanwhile, and nothing lost",
-        )
+        super().__init__("The database cannot be reached")
         self.reason = reason
         self.add_note(reason)
 
@@ -664,15 +597,11 @@ class StoreUnavailableError(HoraeError):
         return f"{self.message}: {self.reason}"
 
 
-class DatabaseNotSetUpError(HoraeError):
+class DatabaseNotSetUpError(_NamedError):
     """There is no Horae database at the address, and what was asked for creates none."""
 
-    def __init__(self, database: str) -> None:
-        super().__init__(
-            f"There is no Horae database at {database}",
-            {"database": database},
-            hint="horae migrate sets it up, and so does horae serve; or name another with --database, or a server with --url",
-        )
+    sentence, field = "There is no Horae database at {}", "database"
+    hint = "horae migrate sets it up, and so does horae serve; or name another with --database, or a server with --url"
 
 
 class DatabaseVersionError(HoraeError):
@@ -751,10 +680,10 @@ class NaiveTimeError(HoraeError, ValueError):
 class RegistrationsNotArrayError(HoraeError):
     """The registrations of a declarative scheduler are no list."""
 
+    hint = "give a list of (name, cron, callback, delay)"
+
     def __init__(self) -> None:
-        super().__init__(
-            "Registrations must be an array", hint="give a list of (name, cron, callback, delay)"
-        )
+        super().__init__("Registrations must be an array")
 
 
 class RegistrationShapeError(HoraeError):
@@ -777,26 +706,18 @@ class InvalidRegistrationError(HoraeError):
         )
 
 
-class ScheduleDuplicateTaskError(HoraeError):
+class ScheduleDuplicateTaskError(_NamedError):
     """Two registrations have one name."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(
-            f'Task with name "{name}" is already scheduled',
-            {"taskName": name},
-            hint="each task needs a name of its own",
-        )
+    sentence, field = 'Task with name "{}" is already scheduled', "taskName"
+    hint = "each task needs a name of its own"
 
 
-class SchedulerAlreadyActiveError(HoraeError):
+class SchedulerAlreadyActiveError(_NamedError):
     """A scheduler that is initializing or running cannot be initialized."""
 
-    def __init__(self, state: str) -> None:
-        super().__init__(
-            f"Cannot initialize scheduler: scheduler is already {state}",
-            {"currentState": state},
-            hint="await stop() first",
-        )
+    sentence, field = "Cannot initialize scheduler: scheduler is already {}", "currentState"
+    hint = "await stop() first"
 
 
 class NegativeRetryDelayError(HoraeError):
@@ -809,23 +730,19 @@ class NegativeRetryDelayError(HoraeError):
 class SchedulerInitializationError(HoraeError):
     """Initializing failed for a reason that is none of the others; that is its cause, and nothing was changed."""
 
+    hint = "its cause says more"
+
     def __init__(self, cause: BaseException) -> None:
-        super().__init__(
-            f"Cannot initialize scheduler: {type(cause).__name__}",
-            {"cause": cause},
-            hint="its cause says more",
-        )
+        super().__init__(f"Cannot initialize scheduler: {type(cause).__name__}", {"cause": cause})
 
 
 class SchedulerStopError(HoraeError):
     """The scheduler has stopped, but could not record how all runs ended; those that it could not record run again."""
 
+    hint = "its cause says more"
+
     def __init__(self, cause: BaseException) -> None:
-        super().__init__(
-            f"Cannot record how everything ended: {type(cause).__name__}",
-            {"cause": cause},
-            hint="its cause says more",
-        )
+        super().__init__(f"Cannot record how everything ended: {type(cause).__name__}", {"cause": cause})
 
 
 class TaskTryDeserializeError(HoraeError):
@@ -908,21 +825,21 @@ class CronCalculationError(HoraeError):
         )
 
 
-class CalendarNotFoundError(HoraeError):
+class CalendarNotFoundError(_NamedError):
     """No shared calendar has this name."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f'There is no calendar "{_shown(name)}"', {"calendar": name})
+    sentence, field = 'There is no calendar "{}"', "calendar"
 
 
 class CalendarInUseError(HoraeError):
     """Schedules exclude the shared calendar that was to be removed; nothing was changed."""
 
+    hint = "change those schedules first"
+
     def __init__(self, name: str, schedule_id: str) -> None:
         super().__init__(
             f'The calendar "{name}" is excluded by schedules, "{schedule_id}" among them',
             {"calendar": name, "scheduleId": schedule_id},
-            hint="change those schedules first",
         )
 
 
@@ -938,18 +855,16 @@ class InvalidFlowError(HoraeError):
         )
 
 
-class FlowNotFoundError(HoraeError):
+class FlowNotFoundError(_NamedError):
     """No flow has this name."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f'There is no flow "{_shown(name)}"', {"flow": name})
+    sentence, field = 'There is no flow "{}"', "flow"
 
 
-class FlowRunNotFoundError(HoraeError):
+class FlowRunNotFoundError(_NamedError):
     """No run of the flow has this id."""
 
-    def __init__(self, run_id: str) -> None:
-        super().__init__(f'The flow has no run "{_shown(run_id)}"', {"run_id": run_id})
+    sentence, field = 'The flow has no run "{}"', "run_id"
 
 
 class FlowInputNotFoundError(HoraeError):
@@ -983,37 +898,30 @@ class LimitExceededError(HoraeError):
 class EvaluationTimeoutError(HoraeError):
     """An answer about times took too long to compute, and was given up; nothing was changed."""
 
+    hint = "ask for a shorter range or fewer times, or try again when less is going on"
+
     def __init__(self, seconds: float) -> None:
-        super().__init__(
-            f"The answer was not computed within {seconds:g} seconds",
-            {"seconds": seconds},
-            hint="ask for a shorter range or fewer times, or try again when less is going on",
-        )
+        super().__init__(f"The answer was not computed within {seconds:g} seconds", {"seconds": seconds})
 
 
 class TooManyEvaluationsError(HoraeError):
     """Too many answers about times are being computed for one owner; nothing was changed. ``retryAfter`` is in seconds."""
 
+    hint = "wait for those before asking for more"
+
     def __init__(self, most: int) -> None:
-        super().__init__(
-            f"{most} answers about times are being computed already",
-            {"most": most, "retryAfter": 1},
-            hint="wait for those before asking for more",
-        )
+        details = {"most": most, "retryAfter": 1}
+        super().__init__(f"{most} answers about times are being computed already", details)
 
 
 class AuthenticationError(HoraeError):
     """The sender of a request is not known: it has no token, or an invalid one."""
 
-    def __init__(self, reason: str) -> None:
-        super().__init__(reason, hint="send the header Authorization: Bearer TOKEN")
+    hint = "send the header Authorization: Bearer TOKEN"
 
 
 class PermissionDeniedError(HoraeError):
     """The sender of a request may not do this."""
-
-    def __init__(self, reason: str, *, hint: str | None = None) -> None:
-        super().__init__(reason, hint=hint)
 
 
 class ReportRefusedError(HoraeError):
