@@ -39,10 +39,9 @@ from horae.errors import (
     InvalidInputError,
     LimitExceededError,
 )
-from horae.flow.contexts import is_message_id
 from horae.flow.definition import Flow
 from horae.flow.json_text import json_text
-from horae.flow.phase_rules import MAX_KEPT, MAX_NAME, MAX_PAYLOAD
+from horae.flow.phase_rules import MAX_KEPT, MAX_NAME, MAX_PAYLOAD, is_name
 from horae.flow_model import (
     EventStatus,
     FlowEvent,
@@ -461,7 +460,7 @@ def _payload(topic: object, message_id: object, payload: object, *, place: int) 
     """The payload of an event that is to be published, as JSON; raises an error if the event cannot be stored."""
     if not isinstance(topic, str):
         raise InvalidInputError("topic", "must be a text")
-    if not is_message_id(message_id):
+    if not is_name(message_id):
         raise InvalidInputError("message_id", f"must be a text of 1 to {MAX_NAME} characters")
     try:
         return json_text(payload, "it", MAX_PAYLOAD)

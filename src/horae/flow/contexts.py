@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Generator, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from horae.flow.failures import Failure, HandlerStopped, classify
@@ -21,8 +21,10 @@ from horae.flow.phase_rules import (
     MAX_PUBLISHED_BYTES,
     Operation,
     Part,
+    is_name,
 )
 from horae.flow_model import FailureKind, FlowEvent, HandlerDefinition
+from horae.model import instant
 
 T = TypeVar("T")
 Call = Callable[[], Awaitable[T]] | Callable[[], T]
@@ -67,11 +69,23 @@ class HandlerContext(Protocol):
         """A logger whose lines are kept with the run, whatever their level: ``horae flows logs`` shows them."""
 
 
-class ProducerContext(HandlerContext, Protocol):
-    """What a producer may do: read the outside world, register inputs and publish events."""
+class ReadingContext(HandlerContext, Protocol):
+    """The context of a part that may read the outside world."""
 
     async def read(self, call: Call[T]) -> T:
         """Read from the outside world."""
+
+
+class MutationContext(HandlerContext, Protocol):
+    """The context of a part that is about a mutation."""
+
+    @property
+    def key(self) -> str:
+        """The idempotency key of the effect: the same in ``mutate``, ``reconcile`` and ``next``."""
+
+
+class ProducerContext(ReadingContext, Protocol):
+    """What a producer may do: read the outside world, register inputs and publish events."""
 
     def register_input(self, source: str, type: str, id: str, title: str = "") -> Done[Input]:  # noqa: A002
         """Register something of the outside world, once; events that follow are caused by it."""
@@ -82,7 +96,7 @@ class ProducerContext(HandlerContext, Protocol):
         """Publish an event with the commit of this run."""
 
 
-class PrepareContext(HandlerContext, Protocol):
+class PrepareContext(ReadingContext, Protocol):
     """What ``prepare`` may do: look at events, and read the outside world."""
 
     async def peek(self, topic: str, limit: int = DEFAULT_PEEK) -> list[Event[Any]]:
@@ -91,41 +105,23 @@ class PrepareContext(HandlerContext, Protocol):
     async def get(self, topic: str, ids: Sequence[str]) -> list[Event[Any]]:
         """Some events of a topic, whatever their status."""
 
-    async def read(self, call: Call[T]) -> T:
-        """Read from the outside world."""
 
-
-class MutateContext(HandlerContext, Protocol):
+class MutateContext(MutationContext, Protocol):
     """What ``mutate`` may do: have one outside effect."""
-
-    @property
-    def key(self) -> str:
-        """The idempotency key of the effect; ``reconcile`` and ``next`` get the same."""
 
     async def effect(self, call: Call[T]) -> T:
         """Have the outside effect."""
 
 
-class NextContext(HandlerContext, Protocol):
+class NextContext(MutationContext, Protocol):
     """What ``next`` may do: publish events."""
-
-    @property
-    def key(self) -> str:
-        """The idempotency key that ``mutate`` had."""
 
     def publish(self, topic: str | Sequence[str], message_id: str, payload: Any = None) -> Done[None]:  # noqa: ANN401
         """Publish an event with the commit of this run."""
 
 
-class ReconcileContext(HandlerContext, Protocol):
+class ReconcileContext(MutationContext, ReadingContext, Protocol):
     """What ``reconcile`` may do: read the outside world."""
-
-    @property
-    def key(self) -> str:
-        """The idempotency key that ``mutate`` had."""
-
-    async def read(self, call: Call[T]) -> T:
-        """Read from the outside world."""
 
 
 class EventSource(Protocol):
@@ -183,7 +179,7 @@ class FlowContext:
 
     @property
     def now(self) -> datetime:
-        return datetime.fromtimestamp(self._now() / 1000, UTC)
+        return instant(self._now())
 
     @property
     def log(self) -> logging.Logger:
@@ -201,16 +197,14 @@ class FlowContext:
     # What handlers call
 
     async def peek(self, topic: str, limit: int = DEFAULT_PEEK) -> list[Event[Any]]:
-        self._require(Operation.PEEK)
-        self._subscribed(topic)
+        self._require(Operation.PEEK, topic)
         if not 1 <= limit <= MAX_PEEK:
             self.refuse(f"peek takes a limit of 1 to {MAX_PEEK}, not {limit!r}")
         self.largest_peek = max(self.largest_peek, limit)
         return self._shown(await self._reading(self._events.pending(topic, limit)))
 
     async def get(self, topic: str, ids: Sequence[str]) -> list[Event[Any]]:
-        self._require(Operation.GET)
-        self._subscribed(topic)
+        self._require(Operation.GET, topic)
         wanted = list(dict.fromkeys(ids))
         if len(wanted) > MAX_PEEK or not all(isinstance(each, str) for each in wanted):
             self.refuse(f"get takes at most {MAX_PEEK} message ids, which are texts")
@@ -225,7 +219,7 @@ class FlowContext:
             if each not in self._handler.publishes:
                 known = ", ".join(self._handler.publishes) or "none"
                 self.refuse(f'it publishes to the topic "{each}", and declares: {known}')
-        if not is_message_id(message_id):
+        if not is_name(message_id):
             self.refuse(f"a message id must be a text of 1 to {MAX_NAME} characters, not {message_id!r}")
         if caused_by is not None and caused_by not in self.inputs:
             self.refuse("caused_by is no input that this run registered")
@@ -244,7 +238,7 @@ class FlowContext:
 
     def register_input(self, source: str, type: str, id: str, title: str = "") -> Done[Input]:  # noqa: A002
         self._require(Operation.REGISTER_INPUT)
-        if not (is_message_id(source) and is_message_id(type) and is_message_id(id)):
+        if not (is_name(source) and is_name(type) and is_name(id)):
             self.refuse(f"source, type and id of an input must be texts of 1 to {MAX_NAME} characters")
         found = Input(source, type, id, str(title)[:MAX_NAME])
         self.inputs[found] = None
@@ -273,16 +267,15 @@ class FlowContext:
         self.failure = self.failure or failure
         raise HandlerStopped(self.failure.issue)
 
-    def _require(self, operation: Operation) -> None:
+    def _require(self, operation: Operation, topic: str | None = None) -> None:
+        """Refuse an operation that the current part must not call, or a topic that the handler does not subscribe to."""
         if self._closed:
             raise HandlerStopped("the run has ended")
         if self.failure is not None:
             raise HandlerStopped(self.failure.issue)
         if self.part not in ALLOWED[operation]:
             self.refuse(f"{self.part} must not call ctx.{operation}")
-
-    def _subscribed(self, topic: str) -> None:
-        if topic not in self._handler.subscribes:
+        if topic is not None and topic not in self._handler.subscribes:
             known = ", ".join(self._handler.subscribes)
             self.refuse(f'it looks at the topic "{topic}", and subscribes to: {known}')
 
@@ -305,13 +298,5 @@ class FlowContext:
         for each in events:
             self.seen[each.topic, each.message_id] = each
         return [
-            Event(each.topic, each.message_id, each.payload, datetime.fromtimestamp(each.created_at_ms / 1000, UTC))
-            for each in events
-        ]  # fmt: skip
-
-
-def is_message_id(value: object) -> bool:
-    """Whether a value can name a message, or a part of an input."""
-    return (
-        isinstance(value, str) and 1 <= len(value) <= MAX_NAME and "\x00" not in value and value.isprintable()
-    )
+            Event(each.topic, each.message_id, each.payload, instant(each.created_at_ms)) for each in events
+        ]

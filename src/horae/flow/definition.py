@@ -7,8 +7,7 @@ import inspect
 import re
 import types
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Generic, Protocol, TypeVar, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -17,7 +16,7 @@ from horae.errors import HoraeError, InvalidFlowError
 from horae.flow.contexts import MutateContext, NextContext, PrepareContext, ProducerContext, ReconcileContext
 from horae.flow.handler_values import Applied, NotApplied, Outcome, Prepared, Unknown
 from horae.flow.json_text import Typed
-from horae.flow.phase_rules import MAX_NAME
+from horae.flow.phase_rules import MAX_NAME, is_name
 from horae.flow_model import FlowDefinition, HandlerDefinition, HandlerKind
 from horae.spec import Spec
 from horae.spec.duration import Duration, milliseconds
@@ -28,6 +27,8 @@ R = TypeVar("R")
 ProducerFunction = Callable[[ProducerContext, Any], Awaitable[Any]]
 P = TypeVar("P", bound=ProducerFunction)
 INTERVAL = re.compile(r"^\d+(s|m|h|d)$")
+Refuse = Callable[..., InvalidFlowError]
+"""Makes the error for a handler, from a reason and a hint."""
 
 
 class Consumer(Generic[S, D, R]):
@@ -69,11 +70,9 @@ C = TypeVar("C", bound=Preparing | type[Preparing])
 class Handler:
     """A handler of a flow: its definition, and what to call."""
 
-    def __init__(self, definition: HandlerDefinition, code: Any, order: int) -> None:  # noqa: ANN401 - a function, a class or an object
+    def __init__(self, definition: HandlerDefinition, code: Any) -> None:  # noqa: ANN401 - a function, a class or an object
         self.definition = definition
         self.code = code
-        self.order = order
-        """Its place in the flow."""
 
     @property
     def name(self) -> str:
@@ -163,9 +162,9 @@ class Flow:
         def add(function: P) -> P:
             definition = HandlerDefinition(
                 name=name or _name(function), kind=HandlerKind.PRODUCER, publishes=tuple(publishes), every=every, cron=cron,
-                timezone=timezone, timeout_ms=_timeout(timeout),
+                timezone=timezone, timeout_ms=milliseconds(timeout, "timeout"),
             )  # fmt: skip
-            self.handlers.append(Handler(definition, function, len(self.handlers)))
+            self.handlers.append(Handler(definition, function))
             return function
 
         return add
@@ -183,10 +182,9 @@ class Flow:
         def add(code: C) -> C:
             definition = HandlerDefinition(
                 name=name or _name(code), kind=HandlerKind.CONSUMER, subscribes=tuple(subscribes),
-                publishes=tuple(publishes), timeout_ms=_timeout(timeout),
+                publishes=tuple(publishes), timeout_ms=milliseconds(timeout, "timeout"),
             )  # fmt: skip
-            handler = Handler(definition, code, len(self.handlers))
-            self.handlers.append(handler)
+            self.handlers.append(Handler(definition, code))
             return code
 
         return add
@@ -197,47 +195,42 @@ class Flow:
 
     def check(self) -> FlowDefinition:
         """Check the flow as a whole; returns what is stored of it. Raises ``InvalidFlowError``, which names the handler."""
-        if not _is_name(self.name):
+        if not is_name(self.name):
             raise InvalidFlowError(str(self.name), None, "its name must be a text of 1 to 200 characters")
         if not self.handlers:
             raise InvalidFlowError(self.name, None, "it has no handlers", hint="add a producer or a consumer")
         names: set[str] = set()
         definitions = []
         for each in self.handlers:
+            refuse = partial(InvalidFlowError, self.name, each.name)
             if each.name in names:
-                hint = "give one of them another name=…"
-                raise InvalidFlowError(self.name, each.name, "another handler has the same name", hint=hint)
+                raise refuse("another handler has the same name", hint="give one of them another name=…")
             names.add(each.name)
-            self._check_topics(each.definition)
+            self._check_topics(each.definition, refuse)
             check = _check_producer if each.definition.kind is HandlerKind.PRODUCER else _check_consumer
-            definitions.append(check(self.name, each))
+            definitions.append(check(each, refuse))
         self._check_subscribers(definitions)
         for handler, definition in zip(self.handlers, definitions, strict=True):
             handler.definition = definition
         return FlowDefinition(name=self.name, title=self.title, handlers=tuple(definitions))
 
-    def _check_topics(self, handler: HandlerDefinition) -> None:
+    def _check_topics(self, handler: HandlerDefinition, refuse: Refuse) -> None:
         for topic in (*handler.publishes, *handler.subscribes):
-            if not _is_name(topic):
-                reason = f"a topic must be a text of 1 to {MAX_NAME} characters, not {topic!r}"
-                raise InvalidFlowError(self.name, handler.name, reason)
+            if not is_name(topic):
+                raise refuse(f"a topic must be a text of 1 to {MAX_NAME} characters, not {topic!r}")
             if self._topics is not None and topic not in self._topics:
                 hint = f"the topics of this flow are: {', '.join(self._topics)}"
-                raise InvalidFlowError(
-                    self.name, handler.name, f'the topic "{topic}" is not declared', hint=hint
-                )
+                raise refuse(f'the topic "{topic}" is not declared', hint=hint)
 
     def _check_subscribers(self, handlers: Sequence[HandlerDefinition]) -> None:
         subscribed = {topic for each in handlers for topic in each.subscribes}
         for each in handlers:
             for topic in each.publishes:
                 if topic not in subscribed:
-                    hint = (
-                        f"subscribe a consumer to it, or publish to one of: {', '.join(sorted(subscribed))}"
-                    )
-                    raise InvalidFlowError(
-                        self.name, each.name, f'no consumer subscribes to the topic "{topic}"', hint=hint
-                    )
+                    known = ", ".join(sorted(subscribed))
+                    hint = f"subscribe a consumer to it, or publish to one of: {known}"
+                    reason = f'no consumer subscribes to the topic "{topic}"'
+                    raise InvalidFlowError(self.name, each.name, reason, hint=hint)
 
     @cached_property
     def revision(self) -> str:
@@ -253,75 +246,56 @@ def _name(code: object) -> str:
     return str(found)
 
 
-def _timeout(timeout: Duration | timedelta | None) -> int | None:
-    return milliseconds(timeout, "timeout")
-
-
-def _is_name(name: object) -> bool:
-    return isinstance(name, str) and 1 <= len(name) <= MAX_NAME and name.isprintable()
-
-
-def _check_producer(flow: str, handler: Handler) -> HandlerDefinition:
+def _check_producer(handler: Handler, refuse: Refuse) -> HandlerDefinition:
     found = handler.definition
-
-    def refuse(reason: str, hint: str) -> InvalidFlowError:
-        return InvalidFlowError(flow, found.name, reason, hint=hint)
-
     if found.every is None and found.cron is None:
-        raise refuse("it has no schedule", 'give it every="5m" or cron="0 * * * *"')
+        raise refuse("it has no schedule", hint='give it every="5m" or cron="0 * * * *"')
     if found.every is not None and found.cron is not None:
-        raise refuse("it has both every and cron", "give it one of them")
+        raise refuse("it has both every and cron", hint="give it one of them")
     if not found.publishes:
-        raise refuse("it publishes nothing", 'name its topics: publishes=["mail"]')
+        raise refuse("it publishes nothing", hint='name its topics: publishes=["mail"]')
     if found.every is not None and (not INTERVAL.match(str(found.every)) or not int(found.every[:-1])):
-        raise refuse(f"its interval {found.every!r} is none", 'write a number and s, m, h or d, such as "5m"')
+        hint = 'write a number and s, m, h or d, such as "5m"'
+        raise refuse(f"its interval {found.every!r} is none", hint=hint)
     if found.cron is not None:
         try:
             Spec.cron(found.cron, timezone=found.timezone)
         except HoraeError as error:
-            raise refuse(f"its schedule cannot be read: {error.message}", error.hint or "") from None
-    _check_parameters(flow, found.name, handler.code, "handler(ctx, state)", 2)
+            raise refuse(f"its schedule cannot be read: {error.message}", hint=error.hint or "") from None
+    _check_parameters(handler.code, "handler(ctx, state)", 2, refuse)
     return found
 
 
-def _check_consumer(flow: str, handler: Handler) -> HandlerDefinition:
+def _check_consumer(handler: Handler, refuse: Refuse) -> HandlerDefinition:
     found = handler.definition
     if not found.subscribes:
-        raise InvalidFlowError(
-            flow, found.name, "it subscribes to nothing", hint='name its topics: subscribes=["mail"]'
-        )
+        raise refuse("it subscribes to nothing", hint='name its topics: subscribes=["mail"]')
     try:
         parts = {name: handler.part(name) for name in ("prepare", "mutate", "next", "reconcile")}
     except Exception as error:
-        reason = f"its class cannot be made without arguments: {error}"
-        raise InvalidFlowError(flow, found.name, reason, hint="give the consumer an object instead") from None
+        reason = f"its class cannot be instantiated without arguments: {error}"
+        raise refuse(reason, hint="give the consumer an object instead") from None
     if parts["prepare"] is None:
-        raise InvalidFlowError(
-            flow, found.name, "it has no prepare", hint="add async def prepare(self, ctx, state)"
-        )
+        raise refuse("it has no prepare", hint="add async def prepare(self, ctx, state)")
     if found.publishes and parts["next"] is None:
-        raise InvalidFlowError(
-            flow, found.name, "it publishes, but has no next", hint="events are published by its next"
-        )
+        raise refuse("it publishes, but has no next", hint="events are published by its next")
     takes = {"prepare": "ctx, state", "mutate": "ctx, prepared", "next": "ctx, prepared, outcome", "reconcile": "ctx, prepared"}  # fmt: skip
     for name, code in parts.items():
         if code is not None:
-            _check_parameters(flow, found.name, code, f"{name}({takes[name]})", takes[name].count(",") + 1)
+            _check_parameters(code, f"{name}({takes[name]})", takes[name].count(",") + 1, refuse)
     return msgspec.structs.replace(
         found, mutates=parts["mutate"] is not None, emits=parts["next"] is not None,
         reconciles=parts["reconcile"] is not None,
     )  # fmt: skip
 
 
-def _check_parameters(flow: str, handler: str, code: Callable[..., Any], wanted: str, number: int) -> None:
+def _check_parameters(code: Callable[..., Any], wanted: str, number: int, refuse: Refuse) -> None:
     if not callable(code):
-        raise InvalidFlowError(flow, handler, f"it is not callable: {wanted}")
+        raise refuse(f"it is not callable: {wanted}")
     try:
         inspect.signature(code).bind(*range(number))
     except TypeError:
-        raise InvalidFlowError(
-            flow, handler, "it takes other parameters", hint=f"write it as {wanted}"
-        ) from None
+        raise refuse("it takes other parameters", hint=f"write it as {wanted}") from None
     except ValueError:
         return  # its signature cannot be read
 

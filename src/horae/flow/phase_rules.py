@@ -1,4 +1,4 @@
-"""What a handler may do in each of its phases, as a table, and how much of it."""
+"""The rules for handlers: what each phase may do, as a table, and how much of it."""
 
 from __future__ import annotations
 
@@ -51,3 +51,8 @@ MAX_KEPT = 1024 * 1024
 MAX_NAME = 200
 """Characters of the name of a flow, a handler, a topic or a message."""
 MAX_TITLE = 200
+
+
+def is_name(value: object) -> bool:
+    """Whether a value can name a flow, a topic, a message, or a part of an input."""
+    return isinstance(value, str) and 1 <= len(value) <= MAX_NAME and value.isprintable()

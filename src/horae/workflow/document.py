@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta
@@ -207,13 +207,7 @@ Node = (
     | WhileNode
     | EndNode
 )
-LoopNode = ForeachNode | WhileNode
-NODE_TYPES: dict[str, type[Node]] = {
-    str(each.__struct_config__.tag): each
-    for each in (
-        TriggerNode, ActionNode, IfNode, SwitchNode, ParallelNode, JoinNode, ForeachNode, WhileNode, EndNode,
-    )
-}  # fmt: skip
+NODE_TYPES: dict[str, type[Node]] = {str(each.__struct_config__.tag): each for each in get_args(Node)}
 
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

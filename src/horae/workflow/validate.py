@@ -49,11 +49,9 @@ Given = Workflow | Mapping[str, Any] | bytes | str
 
 def read_workflow(given: Given, config: Config, known_action: KnownAction) -> Plan:
     """Read and check a document. Raises ``InvalidWorkflowError`` with every fault, or ``LimitExceededError`` with the limit."""
-    document = _parsed(given, config)
-    workflow, faults = _shaped(document)
+    workflow = _shaped(_parsed(given, config))
     _check_size(workflow, config)
-    plan, structural = plan_of(workflow)
-    faults += structural
+    plan, faults = plan_of(workflow)
     for node in workflow.nodes:
         faults += _wrong_node(node, config, known_action)
     for edge in workflow.edges:
@@ -105,8 +103,8 @@ def _parsed(given: Given, config: Config) -> dict[str, Any]:
         raise InvalidWorkflowError([("the document", f"is no JSON object: {error}")]) from None
 
 
-def _shaped(document: dict[str, Any]) -> tuple[Workflow, list[Fault]]:
-    """The document with every node and edge that can be read, and the faults of the others."""
+def _shaped(document: dict[str, Any]) -> Workflow:
+    """The document as a workflow; nodes and edges that cannot be read are an error that names all of them."""
     faults = [Fault(name, "is no field of a workflow") for name in document if name not in _FIELDS]
     lists = [name for name in ("nodes", "edges") if not isinstance(document.get(name, []), list)]
     faults += [Fault(name, "must be a list") for name in lists]
@@ -116,7 +114,7 @@ def _shaped(document: dict[str, Any]) -> tuple[Workflow, list[Fault]]:
         raise InvalidWorkflowError(faults)
     nodes = [_node(each, number, faults) for number, each in enumerate(document["nodes"])]
     edges = [_edge(each, number, faults) for number, each in enumerate(document.get("edges", []))]
-    if faults:  # the structure of what is left would only confuse
+    if faults:  # faults of the structure without these nodes and edges would only confuse
         raise InvalidWorkflowError(faults)
     try:
         head: dict[str, Any] = {
@@ -128,37 +126,29 @@ def _shaped(document: dict[str, Any]) -> tuple[Workflow, list[Fault]]:
         raise InvalidWorkflowError([("the document", problem.message)]) from None
     if not named.workflow_id.isprintable():
         raise InvalidWorkflowError([("workflow_id", "has a character that cannot be shown")])
-    found = msgspec.structs.replace(
-        named, nodes=[each for each in nodes if each is not None], edges=[each for each in edges if each is not None]
-    )  # fmt: skip
-    return found, faults
+    return msgspec.structs.replace(named, nodes=nodes, edges=edges)
 
 
-def _node(given: Any, number: int, faults: list[Fault]) -> Node | None:  # noqa: ANN401 - any JSON
-    name = given.get("id") if isinstance(given, dict) else None
-    where = f"node {name}" if isinstance(name, str) and name else f"nodes[{number}]"
+def _node(given: Any, number: int, faults: list[Fault]) -> Any:  # noqa: ANN401 - any JSON, a node or None
     if not isinstance(given, dict):
-        faults.append(Fault(where[:100], "must be an object"))
+        faults.append(Fault(f"nodes[{number}]", "must be an object"))
         return None
-    kind = NODE_TYPES.get(given["type"]) if isinstance(given.get("type"), str) else None
+    name, type_ = given.get("id"), given.get("type")
+    where = f"node {name}"[:100] if isinstance(name, str) and name else f"nodes[{number}]"
+    kind = NODE_TYPES.get(type_) if isinstance(type_, str) else None
     if kind is None:
-        said = repr(given.get("type"))[:60]
-        faults.append(Fault(where[:100], f"has an unknown type, {said}: there are {', '.join(NODE_TYPES)}"))
+        known = ", ".join(NODE_TYPES)
+        faults.append(Fault(where, f"has an unknown type, {repr(type_)[:60]}: there are {known}"))
         return None
-    found: Node | None = _read(given, kind, where[:100], faults)
-    return found
+    return _read(given, kind, where, faults)
 
 
-def _edge(given: Any, number: int, faults: list[Fault]) -> Edge | None:  # noqa: ANN401 - any JSON
+def _edge(given: Any, number: int, faults: list[Fault]) -> Any:  # noqa: ANN401 - any JSON, an edge or None
+    source, target = (given.get("source"), given.get("target")) if isinstance(given, dict) else (None, None)
     where = f"edges[{number}]"
-    if (
-        isinstance(given, dict)
-        and isinstance(given.get("source"), str)
-        and isinstance(given.get("target"), str)
-    ):
-        where = f"edge {given['source'][:70]} → {given['target'][:70]}"
-    found: Edge | None = _read(given, Edge, where, faults)
-    return found
+    if isinstance(source, str) and isinstance(target, str):
+        where = f"edge {source[:70]} → {target[:70]}"
+    return _read(given, Edge, where, faults)
 
 
 def _read(given: Any, kind: Any, where: str, faults: list[Fault]) -> Any:  # noqa: ANN401 - any JSON, a type, a value of it
