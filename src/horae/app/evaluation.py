@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from horae.spec import Spec
 from horae.spec.budget import OverBudget, between_slices, small_budget
 
 T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 AT_ONCE = 500
 """The number of steps that may run in the event loop; a step takes about a microsecond."""
@@ -182,17 +183,18 @@ class Answers:
                 work = partial(_all_of, unanswered.questions)
                 self._known |= await self._evaluator.in_thread(self._owner, work, CHANGE_LIMIT)
 
-    async def learn(self, questions: Sequence[tuple[Hashable, Callable[[], Any]]]) -> None:
-        """Compute answers before a transaction begins, so that it does not stay open while many are computed."""
-        for start in range(0, len(questions), LEARNT_TOGETHER):
-            some = dict(questions[start : start + LEARNT_TOGETHER])
+    async def learn(self, keys: Sequence[K], answer: Callable[[K], T]) -> dict[K, T | HoraeError]:
+        """Answer a question for each of many keys before a transaction begins, so that it does not stay open meanwhile."""
+        found: dict[K, T | HoraeError] = {}
+        for start in range(0, len(keys), LEARNT_TOGETHER):
+            some = keys[start : start + LEARNT_TOGETHER]
+            work = partial(_each_of, some, answer)
             try:
-                self._known |= self._at_once(some)
+                found |= self._evaluator.at_once(work, len(some))
             except OverBudget:
-                self._known |= await self._evaluator.in_thread(
-                    self._owner, partial(_all_of, some), CHANGE_LIMIT
-                )
+                found |= await self._evaluator.in_thread(self._owner, work, CHANGE_LIMIT)
             await asyncio.sleep(0)  # let other tasks run
+        return found
 
     def spec(self, text: str) -> Spec:
         """A stored spec."""
@@ -210,11 +212,7 @@ class Answers:
                 self._known |= self._at_once(missing)
             except OverBudget:
                 raise _UnansweredError(dict(missing)) from None
-        found = [self._known[key] for key, _ in questions]
-        for each in found:
-            if isinstance(each, HoraeError):
-                raise each
-        return found
+        return [answered(self._known[key]) for key, _ in questions]
 
     def _at_once(self, questions: dict[Hashable, Callable[[], T]]) -> dict[Hashable, Any]:
         if self._tries >= TRIES:  # the schedules keep changing; each question has a bound anyway
@@ -222,12 +220,24 @@ class Answers:
         return self._evaluator.at_once(partial(_all_of, questions), len(questions))
 
 
+def answered(answer: T | HoraeError) -> T:
+    """The answer to a question; one that could not be answered raises its error."""
+    if isinstance(answer, HoraeError):
+        raise answer
+    return answer
+
+
 def _all_of(questions: dict[Hashable, Callable[[], T]]) -> dict[Hashable, T | HoraeError]:
-    """The answers to some questions; a question that fails has its error as the answer."""
-    found: dict[Hashable, T | HoraeError] = {}
-    for key, work in questions.items():
+    """The answers to several questions."""
+    return _each_of(questions, lambda key: questions[key]())
+
+
+def _each_of(keys: Iterable[K], answer: Callable[[K], T]) -> dict[K, T | HoraeError]:
+    """The answer for each key; a question that fails has its error as the answer."""
+    found: dict[K, T | HoraeError] = {}
+    for key in keys:
         try:
-            found[key] = work()
+            found[key] = answer(key)
         except HoraeError as error:
             found[key] = error
     return found

@@ -8,17 +8,18 @@ from functools import partial
 
 import msgspec
 
+from horae.app.evaluation import answered
 from horae.app.graph_grants import granted, grants_for
 from horae.app.manual_starts import slots_of, start_backfills, start_trigger
 from horae.app.owner_scope import OwnerScope, UnitOfWork
-from horae.app.schedule_draft import Calendars, NewSchedule, calendar_names, draft, shared_calendars
-from horae.errors import LimitExceededError, ScheduleExistsError
+from horae.app.schedule_draft import NewSchedule, calendar_names, draft, shared_calendars
+from horae.errors import HoraeError, LimitExceededError, ScheduleExistsError
 from horae.grant_model import Grant
 from horae.model import Action, Schedule, ScheduleKey
 from horae.store.port import Filter
 
-Draft = tuple[Hashable, Callable[[], tuple[Schedule, int | None]]]
-"""A new schedule and when it is due, as a question about its spec and the calendars that it names."""
+Draft = tuple[Schedule, int | None]
+"""A new schedule, and when it is due."""
 _replace = msgspec.structs.replace
 
 
@@ -49,12 +50,9 @@ class Creator:
         await self._scope.check_actions(actions.values())
         answers = self._scope.answers()
         grants = await grants_for(self._scope, wanted, actions)
-        drafts = {
-            key: self._draft(each, actions[key], key, {}, now)
-            for key, each in wanted.items()
-            if not calendar_names(each.spec)
-        }
-        await answers.learn(list(drafts.values()))
+        # Drafts that depend on shared calendars are made in the transaction, which reads these.
+        keys = [key for key, each in wanted.items() if not calendar_names(each.spec)]
+        drafts = await answers.learn(keys, lambda key: draft(wanted[key], actions[key], self._scope, now, {}))
         act = partial(self._create, wanted, actions, drafts, grants)
         return await self._scope.change(act, answers=answers, now=now, dry_run=dry_run)
 
@@ -62,11 +60,10 @@ class Creator:
         self,
         wanted: Mapping[ScheduleKey, NewSchedule],
         actions: Mapping[ScheduleKey, Action],
-        drafts: Mapping[ScheduleKey, Draft],
+        drafts: Mapping[ScheduleKey, Draft | HoraeError],
         grants: Mapping[ScheduleKey, Grant],
         work: UnitOfWork,
     ) -> Creation:
-        """Create schedules. A draft that is not given depends on shared calendars, which are read here."""
         transaction, new = work.transaction, wanted.values()
         generations = await transaction.next_generations(list(wanted))
         known = [key for key, generation in generations.items() if generation > 1]  # others never existed
@@ -74,12 +71,10 @@ class Creator:
         if there:
             _check_repeated(wanted, there)
             return Creation(schedules=tuple(there[each] for each in wanted), repeated=True)
-        drafted = work.answers.ask_all(
-            [
-                drafts.get(key) or await self._drafted(work, each, actions[key], key)
-                for key, each in wanted.items()
-            ]
-        )
+        others = [key for key in wanted if key not in drafts]
+        questions = [await self._question(work, wanted[key], actions[key], key) for key in others]
+        drafts = {**drafts, **dict(zip(others, work.answers.ask_all(questions), strict=True))}
+        drafted = [answered(drafts[key]) for key in wanted]
         backfills = [(schedule, one) for each, (schedule, _) in zip(new, drafted, strict=True) for one in each.backfills]  # fmt: skip
         slots_of(work, backfills)
         created = await insert_drafted(work, drafted, generations, grants)
@@ -91,15 +86,13 @@ class Creator:
         await transaction.notify()
         return Creation(schedules=tuple(created), repeated=False)
 
-    async def _drafted(self, work: UnitOfWork, new: NewSchedule, action: Action, key: ScheduleKey) -> Draft:
+    async def _question(
+        self, work: UnitOfWork, new: NewSchedule, action: Action, key: ScheduleKey
+    ) -> tuple[Hashable, Callable[[], Draft]]:
+        """The draft of a schedule that excludes shared calendars, as a question about their contents."""
         calendars = await shared_calendars(work.transaction, [new.spec], new.owner, keep=True)
-        return self._draft(new, action, key, calendars, work.now)
-
-    def _draft(
-        self, new: NewSchedule, action: Action, key: ScheduleKey, calendars: Calendars, now: int
-    ) -> Draft:
-        work = partial(draft, new, action, self._scope, now, calendars)
-        return ("draft", key, *sorted(calendars.items())), work
+        question = partial(draft, new, action, self._scope, work.now, calendars)
+        return ("draft", key, *sorted(calendars.items())), question
 
     def _actions(self, wanted: Mapping[ScheduleKey, NewSchedule]) -> dict[ScheduleKey, Action]:
         """The actions of new schedules; an address that many of them name is read once."""
