@@ -145,7 +145,7 @@ async def test_a_task_that_is_lost_fails_its_run(cluster: Cluster):
         async with client_of(cluster.address) as client:
             await client.cancel([client.submit(len, "", key=key)], force=True)
             run = await ended(app, run_id)
-            assert "its scheduler knows the task no more" in str(run.failure)
+            assert "its scheduler no longer knows the task" in str(run.failure)
         cluster.wake("kept")
 
 

@@ -1,22 +1,25 @@
 """Hands actions to Celery: a task by its name, followed to its result, revoked when its run is stopped.
 
-The id of a hand-off is that of the task. If a process dies before it could record that it sent one, it is sent again: no task is lost.
-:func:`start_once` lets workers start each id once, so none is started twice.
+The id of a hand-off is that of the task. If a process dies before it could record that it sent a task, the task is sent again, so none
+is lost. :func:`start_once` lets workers start each id once, so none is started twice.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
 
+from horae.errors import MissingExtraError
 from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor
 
-if TYPE_CHECKING:
+try:
     from celery import Celery
+    from celery.exceptions import Ignore
+except ImportError:
+    raise MissingExtraError("celery", "celery") from None
 
 STARTED_FOR_S = 7 * 24 * 60 * 60
-"""How long it is remembered that a task was started."""
+"""How long Redis remembers that a task was started."""
 _ENDINGS = {
     "SUCCESS": Ending.SUCCEEDED,
     "FAILURE": Ending.FAILED,
@@ -31,7 +34,6 @@ class CeleryExecutor(HandOffExecutor):
 
     kind = "celery"
     engine = "Celery"
-    library = "celery"
 
     def __init__(self, app: Celery, tasks: Collection[str]) -> None:
         """``app`` is the program's Celery app, which needs a result backend; ``tasks`` are the names of tasks that may be run."""
@@ -40,11 +42,8 @@ class CeleryExecutor(HandOffExecutor):
 
     async def submit(self, work: HandOff) -> None:
         """Send the task."""
-
-        def send() -> None:
-            self._app.send_task(work.name, kwargs=work.input, task_id=work.id, retry=False)
-
-        await asyncio.to_thread(send)
+        send = self._app.send_task
+        await asyncio.to_thread(send, work.name, kwargs=work.input, task_id=work.id, retry=False)
 
     async def ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
         """Ask the result backend."""
@@ -67,11 +66,7 @@ class CeleryExecutor(HandOffExecutor):
     async def stop(self, work: HandOff, *, force: bool) -> None:
         """Revoke the task: the process that runs it gets SIGTERM, or SIGKILL."""
         signal = "SIGKILL" if force else "SIGTERM"
-
-        def revoke() -> None:
-            self._app.control.revoke(work.id, terminate=True, signal=signal)
-
-        await asyncio.to_thread(revoke)
+        await asyncio.to_thread(self._app.control.revoke, work.id, terminate=True, signal=signal)
 
 
 def start_once(app: Celery) -> None:
@@ -79,7 +74,6 @@ def start_once(app: Celery) -> None:
 
     Call it before tasks are defined; the result backend must be Redis. Celery's own retries of a task are started.
     """
-    from celery.exceptions import Ignore  # noqa: PLC0415 - it came with Celery
 
     class StartedOnce(app.Task):  # type: ignore[misc]
         def __call__(self, *args: object, **given: object) -> object:

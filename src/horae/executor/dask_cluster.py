@@ -1,4 +1,4 @@
-"""What runs on a Dask cluster: the function on its workers, and on its scheduler what keeps Horae's tasks.
+"""What runs on a Dask cluster: the function on its workers, and a plugin of its scheduler that keeps Horae's tasks.
 
 Dask drops a task once no client references it. A program that died right after a submission would lose the task, and the next attempt
 would start it again. :class:`KeepTasks` holds a reference from the moment of submission.
@@ -57,7 +57,7 @@ class KeepTasks(SchedulerPlugin):  # type: ignore[misc]
 
 
 def call(target: str, given: dict[str, Any]) -> str:
-    """Call ``module:function`` on a worker; what it returns, as JSON. Whatever it raises can be read by every client."""
+    """Call ``module:function`` on a worker and return its result as JSON. Every client can read the exceptions that this raises."""
     try:
         module, _, name = target.partition(":")
         value = getattr(importlib.import_module(module), name)(**given)
@@ -73,16 +73,15 @@ async def _awaited(value: Any) -> Any:  # noqa: ANN401 - what the function retur
 
 
 def work_id() -> str:
-    """Names the work of a function that runs on a worker: use it to make effects idempotent."""
+    """The id of the work of a function that runs on a worker: use it to make effects idempotent."""
     return str(get_worker().get_current_task()).removeprefix(PREFIX)
 
 
 def stop_requested() -> bool:
     """Whether the run of a function on a worker was asked to stop: a long one should ask now and then."""
     worker = get_worker()
-    asked = worker.scheduler.event_is_set(
-        name=stop_name(work_id())
-    )  # an `Event` would make a client of the worker
+    # An `Event` would make a client of the worker.
+    asked = worker.scheduler.event_is_set(name=stop_name(work_id()))
     return bool(asyncio.run_coroutine_threadsafe(asked, worker.loop.asyncio_loop).result(ANSWER_WITHIN_S))
 
 

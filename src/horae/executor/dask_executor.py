@@ -1,7 +1,7 @@
 """Hands actions to a Dask cluster: a function by its name, followed to its result.
 
 The id of a hand-off is the key of the task, and :class:`~horae.executor.dask_cluster.KeepTasks` keeps tasks on the scheduler: one that is
-submitted again under its key is found and not started again.
+submitted again under its key is found, and not started again.
 """
 
 from __future__ import annotations
@@ -10,18 +10,20 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import msgspec
 
+from horae.errors import MissingExtraError
 from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor
 
-if TYPE_CHECKING:
-    from distributed import Client, Future, Security
+try:
+    from distributed import Client, Event, Future, Security
 
-ANSWER_WITHIN_S = 10.0
-"""How long a scheduler may take to answer."""
-_LOST = "its scheduler knows the task no more: it was restarted, or the task was cancelled there"
+    from horae.executor.dask_cluster import ANSWER_WITHIN_S, PREFIX, KeepTasks, call, stop_name
+except ImportError:
+    raise MissingExtraError("dask", "distributed") from None
+
+_LOST = "its scheduler no longer knows the task: it was restarted, or the task was cancelled there"
 _BEGUN = {"processing", "memory", "erred"}
 
 
@@ -30,7 +32,6 @@ class DaskExecutor(HandOffExecutor):
 
     kind = "dask"
     engine = "Dask"
-    library = "distributed"
 
     def __init__(
         self,
@@ -53,10 +54,10 @@ class DaskExecutor(HandOffExecutor):
         self._connecting = asyncio.Lock()
 
     async def submit(self, work: HandOff) -> None:
-        """Submit the task; it is there when this returns."""
+        """Submit the task; the scheduler has it when this returns."""
         client = await self._connected()
         async with asyncio.timeout(ANSWER_WITHIN_S):
-            with self._submitted(client, work):  # it is only on its way
+            with self._submitted(client, work):  # the scheduler may not have it yet
                 while (await self._states(client, [work]))[_key(work)] is None:
                     await asyncio.sleep(0.01)
 
@@ -70,17 +71,16 @@ class DaskExecutor(HandOffExecutor):
 
     async def _states(self, client: Client, works: Sequence[HandOff]) -> Mapping[str, str | None]:
         """The states of tasks by their keys; ``None`` if the scheduler does not know one."""
-        found: Mapping[str, str | None] = await client.scheduler.get_task_status(
-            keys=[_key(each) for each in works]
-        )
-        return found
+        keys = [_key(each) for each in works]
+        states: Mapping[str, str | None] = await client.scheduler.get_task_status(keys=keys)
+        return states
 
     async def _end_of(self, client: Client, work: HandOff, state: str | None) -> End | None:
         if state is None or state == "forgotten":
             return End(ending=Ending.FAILED, reason=_LOST)
         if state not in {"memory", "erred"}:
             return None
-        with self._submitted(client, work) as future:  # again: it is there, so this only asks for it
+        with self._submitted(client, work) as future:  # the scheduler has it, so this only asks for it
             if state == "memory":
                 return End(ending=Ending.SUCCEEDED, result=msgspec.json.decode(await future.result()))
             error = await future.exception()
@@ -89,10 +89,6 @@ class DaskExecutor(HandOffExecutor):
 
     async def stop(self, work: HandOff, *, force: bool) -> None:
         """Cancel a task that waits. One that runs is asked to stop, or with ``force`` forgotten: its thread cannot be ended."""
-        from distributed import Event  # noqa: PLC0415 - an optional part
-
-        from horae.executor.dask_cluster import stop_name  # noqa: PLC0415 - it needs Dask
-
         client = await self._connected()
         await Event(stop_name(work.id), client=client).set()
         state = (await self._states(client, [work]))[_key(work)]
@@ -103,8 +99,6 @@ class DaskExecutor(HandOffExecutor):
     @contextlib.contextmanager
     def _submitted(self, client: Client, work: HandOff) -> Iterator[Future]:
         """Submit a task under its key: one that the scheduler knows is not started again."""
-        from horae.executor.dask_cluster import call  # noqa: PLC0415 - it needs Dask
-
         target = self._functions[work.name]
         future = client.submit(call, target, work.input, key=_key(work), pure=False)
         try:
@@ -113,11 +107,7 @@ class DaskExecutor(HandOffExecutor):
             future.release()
 
     async def _connected(self) -> Client:
-        """A client of the scheduler: the one there is, or a new one if that lost its connection."""
-        from distributed import Client  # noqa: PLC0415 - an optional part
-
-        from horae.executor.dask_cluster import KeepTasks  # noqa: PLC0415 - it needs Dask
-
+        """The client of the scheduler, or a new one if it lost its connection."""
         async with self._connecting:
             if self._client is not None and self._client.status == "running":
                 return self._client
@@ -143,6 +133,4 @@ class DaskExecutor(HandOffExecutor):
 
 
 def _key(work: HandOff) -> str:
-    from horae.executor.dask_cluster import PREFIX  # noqa: PLC0415 - it needs Dask
-
     return PREFIX + work.id

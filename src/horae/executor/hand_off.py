@@ -1,15 +1,14 @@
-"""Hand-offs: what every kind of action has in common that runs on another engine.
+"""Hand-offs: what all kinds of actions share that run on another engine.
 
-Work that is handed over has an id, which follows from the slot and from how many tries have failed. An attempt after a crash or a
-shutdown has the same id, so it finds the work that an earlier one handed over; one after a failure has another. What engines differ
-in is four methods: :meth:`HandOffExecutor.submit`, ``ask``, ``stop`` and ``close``.
+Work that is handed over has an id, which follows from the slot and from how many attempts have failed. An attempt after a crash or a
+shutdown has the same id, so it finds the work that an earlier one handed over; one after a failure has another. Each engine
+implements four methods: :meth:`HandOffExecutor.submit`, ``ask``, ``stop`` and ``close``.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import importlib
 from abc import abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from enum import StrEnum
@@ -17,7 +16,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from horae.errors import HandOffFailedError, MissingExtraError, NotStartedError
+from horae.errors import HandOffFailedError, NotStartedError
 from horae.executor.context import Context
 from horae.executor.port import Executor
 
@@ -29,9 +28,9 @@ class HandOff(msgspec.Struct, frozen=True, kw_only=True):
     """Work that is handed to another engine."""
 
     id: str
-    """What the engine knows it by: submitted twice, it must be started once."""
+    """The engine's id of it: submitted twice under one id, it must be started once."""
     name: str
-    """Of what runs: a task, a function, a workflow."""
+    """The name of the task, function or workflow."""
     input: dict[str, Any]
     """Its keyword arguments."""
     context: Context
@@ -40,7 +39,7 @@ class HandOff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Ending(StrEnum):
-    """How work ended there."""
+    """How work ended on its engine."""
 
     SUCCEEDED = "succeeded"
     FAILED = "failed"
@@ -48,7 +47,7 @@ class Ending(StrEnum):
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of work there: what it returned, or why it did not."""
+    """The end of work: what it returned, or why it did not succeed."""
 
     ending: Ending
     result: Any = None
@@ -60,17 +59,10 @@ class HandOffExecutor(Executor):
 
     for_nodes = True
     engine: ClassVar[str]
-    """What people call it."""
-    library: ClassVar[str] = ""
-    """The module that the kind needs, if it comes with the extra of the kind's name."""
+    """The engine's name for people."""
 
     def __init__(self, names: Collection[str]) -> None:
         """``names`` are those that may be run."""
-        try:
-            if self.library:
-                importlib.import_module(self.library)
-        except ImportError:
-            raise MissingExtraError(self.kind, self.library) from None
         self._names = {f"{self.kind}:{name}": name for name in names}
         self._follower = Follower(self.ask)
 
@@ -82,17 +74,17 @@ class HandOffExecutor(Executor):
     async def submit(self, work: HandOff) -> Any:  # noqa: ANN401 - any JSON
         """Hand work over; returns the receipt. Called again with the same id after a crash: it must not be started twice.
 
-        Whatever it raises means that the work may not have been taken: it is tried again, ``start_attempts`` times.
+        Any exception means that the work may not have been taken: submitting is tried again, ``start_attempts`` times.
         """
 
     async def ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
-        """How works have ended, by their ids; those that have not are left out. Whatever it raises means that the engine is away."""
+        """How works have ended, by their ids, without those that have not. Any exception means that the engine is away."""
         raise NotImplementedError
 
     async def follow(self, work: HandOff) -> End:
         """Wait for the end of work: one question for all works, at most once a second after a while.
 
-        For an engine that tells by itself, write it otherwise: while the engine is away, try again; call ``work.context.heartbeat``
+        Override this for an engine that reports ends by itself: while the engine is away, try again; call ``work.context.heartbeat``
         when it answers.
         """
         return await self._follower.end_of(work)
@@ -134,15 +126,15 @@ class HandOffExecutor(Executor):
         return msgspec.structs.replace(work, receipt=saved["receipt"])
 
     def not_taken(self, error: BaseException) -> NotStartedError:
-        """What is raised if the engine did not take the work."""
+        """The error for work that the engine did not take."""
         if isinstance(error, NotStartedError):
             return error
-        said = " ".join(str(error).split())
-        return NotStartedError(f"{self.engine} did not take the work: {type(error).__name__}: {said}")
+        message = " ".join(str(error).split())
+        return NotStartedError(f"{self.engine} did not take the work: {type(error).__name__}: {message}")
 
     async def _stopped(self, context: Context, handing: asyncio.Task[HandOff]) -> End:
-        """Stop the work once it is handed over, and wait for its end: as long as the run has; then, if it is terminated, as long as
-        that gives it.
+        """Stop the work once it is handed over, and wait for its end as long as the run may take to stop; if it is then terminated,
+        as long as that allows.
         """
         while True:
             left = context.time_to_stop
@@ -173,7 +165,7 @@ def arguments(given: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
 
 
 def _must_stop(context: Context) -> bool:
-    """Whether work is to stop: it goes on if only this node stops, for the next attempt follows it."""
+    """Whether work is to stop. If only this node stops, the work continues, and the next attempt follows it."""
     return context.stop_requested() and not context.is_given_away
 
 

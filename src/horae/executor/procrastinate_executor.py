@@ -1,7 +1,7 @@
 """Hands actions to Procrastinate: a job in the same PostgreSQL, deferred in the transaction that claims the attempt.
 
-So there is no moment at which one is durable and the other is not. What became of a job is read from Procrastinate's own table, one
-query for all jobs that a node follows: its workers need nothing of Horae, and send no notification when a job ends.
+So there is no moment at which one is durable and the other is not. The outcomes of jobs are read from Procrastinate's own table, with
+one query for all jobs that a node follows: its workers need nothing of Horae, and send no notification when a job ends.
 """
 
 from __future__ import annotations
@@ -10,19 +10,23 @@ import json
 import re
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from horae.errors import InvalidInputError, NotStartedError
+from horae.errors import InvalidInputError, MissingExtraError, NotStartedError
 from horae.executor.context import work_id_of
 from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor, arguments
 from horae.executor.schedule_database import POSTGRESQL, Claim, Database, Statements
 from horae.model import BETWEEN, Action, Overlap, Run
 
-if TYPE_CHECKING:
+try:
     from procrastinate import App
+    from procrastinate.connector import BaseAsyncConnector
     from procrastinate.jobs import Job
+    from procrastinate.manager import JobManager
+except ImportError:
+    raise MissingExtraError("procrastinate", "procrastinate") from None
 
 _ENDINGS = {
     "succeeded": Ending.SUCCEEDED,
@@ -39,14 +43,13 @@ class ProcrastinateExecutor(HandOffExecutor):
 
     kind = "procrastinate"
     engine = "Procrastinate"
-    library = "procrastinate"
     for_nodes = False
     prepares = True
 
     def __init__(self, app: App, tasks: Collection[str], *, schema: str = "public") -> None:
         """``app`` is the program's Procrastinate app, of which only the tasks are used; ``tasks`` are the names of those that may be run.
 
-        ``schema`` is the one of Horae's database that has Procrastinate's tables.
+        ``schema`` is the schema in Horae's database that has Procrastinate's tables.
         """
         super().__init__(tasks)
         self._app = app
@@ -54,23 +57,23 @@ class ProcrastinateExecutor(HandOffExecutor):
         self._database: Database | None = None
 
     def bind(self, database: Database) -> None:
-        """Learn the database that has the schedules, and the jobs."""
+        """Keep the database that has the schedules and the jobs."""
         self._database = database
 
     def check(self, action: Action, options: None, stored: None) -> None:  # noqa: ARG002 - the kind has no options
-        """Refuse an action in a database that can have no jobs."""
+        """Refuse an action if the database cannot have jobs."""
         if not self._can_have_jobs:
             raise InvalidInputError("action.kind", f"cannot be procrastinate: {_NO_JOBS}")
 
     async def prepare(self, claims: Sequence[Claim], transaction: Statements) -> Mapping[str, Any]:
         """Defer a job for each attempt that has none yet."""
-        if not self._can_have_jobs:  # it was stored by a program that does not know the kind
+        if not self._can_have_jobs:  # the action was stored by a program that does not know the kind
             raise NotStartedError(_NO_JOBS, permanent=True)
         new = [each for each in claims if not self._is_deferred(each)]
         try:
             jobs = [self._job(each.run) for each in new]
             ids = await self._defer(jobs, transaction) if jobs else ()
-        except Exception as error:  # of the database, or of what Procrastinate makes of the input
+        except Exception as error:  # from the database, or from Procrastinate about the input
             raise self.not_taken(error) from None
         return {
             each.run.id: {"id": work_id_of(each.run), "receipt": job_id}
@@ -98,7 +101,7 @@ class ProcrastinateExecutor(HandOffExecutor):
         return [each.id for each in deferred]
 
     async def submit(self, work: HandOff) -> None:
-        """There is nothing to submit: what was not deferred with its claim is claimed again."""
+        """There is nothing to submit: a job that was not deferred with its claim is claimed again."""
         raise NotStartedError(f"{work.name} was not deferred with its claim")
 
     async def ask(self, works: Sequence[HandOff]) -> Mapping[str, End]:
@@ -118,12 +121,10 @@ class ProcrastinateExecutor(HandOffExecutor):
 
     @asynccontextmanager
     async def _manager(self, transaction: Statements) -> AsyncIterator[Any]:
-        """Procrastinate's own statements, executed in a transaction of Horae, which finds its own tables again afterwards."""
-        from procrastinate.manager import JobManager  # noqa: PLC0415 - an optional part
-
+        """Run Procrastinate's own statements in a transaction of Horae; afterwards the transaction finds Horae's tables again."""
         path = "SELECT current_setting('search_path'), set_config('search_path', :path, TRUE)"
         ((before, _),) = await transaction.execute(path, path=self._schema)
-        yield JobManager(_connector(transaction))
+        yield JobManager(_ClaimConnector(transaction))
         await transaction.execute(path, path=before)
 
     def _bound(self) -> Database:
@@ -145,23 +146,23 @@ def _end_of(work: HandOff, row: Any) -> End | None:  # noqa: ANN401 - a row of t
         return End(ending=ending, result={"job": job_id, "attempts": attempts})
     if ending is Ending.STOPPED:
         return End(ending=ending, reason=f"the job {job_id} was {row['status']}")
-    reason = f"the job {job_id} failed at attempt {attempts}; the log of its worker says why, for Procrastinate keeps no error"
+    reason = f"the job {job_id} failed at attempt {attempts}; the log of its worker says why, because Procrastinate keeps no error"
     return End(ending=ending, reason=reason)
 
 
-def _connector(transaction: Statements) -> Any:  # noqa: ANN401 - a class that needs Procrastinate
-    """What Procrastinate executes its statements through: a transaction of Horae."""
-    from procrastinate.connector import BaseAsyncConnector  # noqa: PLC0415
+class _ClaimConnector(BaseAsyncConnector):
+    """Executes Procrastinate's statements in a transaction of Horae."""
 
-    class ClaimConnector(BaseAsyncConnector):
-        async def execute_query_all_async(self, query: str, **arguments: object) -> list[dict[str, Any]]:
-            values = {name: _encoded(value) for name, value in arguments.items()}
-            return [dict(row) for row in await transaction.execute(_PARAMETER.sub(r":\1", query), **values)]
+    def __init__(self, transaction: Statements) -> None:
+        self._transaction = transaction
 
-        async def execute_query_one_async(self, query: str, **arguments: object) -> dict[str, Any]:
-            return (await self.execute_query_all_async(query, **arguments))[0]
+    async def execute_query_all_async(self, query: str, **arguments: object) -> list[dict[str, Any]]:
+        values = {name: _encoded(value) for name, value in arguments.items()}
+        rows = await self._transaction.execute(_PARAMETER.sub(r":\1", query), **values)
+        return [dict(row) for row in rows]
 
-    return ClaimConnector()
+    async def execute_query_one_async(self, query: str, **arguments: object) -> dict[str, Any]:
+        return (await self.execute_query_all_async(query, **arguments))[0]
 
 
 def _encoded(value: Any) -> Any:  # noqa: ANN401 - what a database takes
