@@ -18,11 +18,13 @@ from horae.model import FUNCTION, Action, Denial, Run
 
 
 class RegisteredFunction(NamedTuple):
-    """A function, how it is called, and whether in a thread."""
+    """A function and how it is called."""
 
     function: ActionFunction
     signature: Signature
     threaded: bool
+    accepts: Callable[[Run], bool] | None
+    admit: Callable[[Action], Denial | None] | None
 
 
 class FunctionExecutor(Executor):
@@ -34,8 +36,6 @@ class FunctionExecutor(Executor):
 
     def __init__(self) -> None:
         self._actions: dict[str, RegisteredFunction] = {}
-        self._accepts: dict[str, Callable[[Run], bool]] = {}
-        self._admits: dict[str, Callable[[Action], Denial | None]] = {}
 
     def register(
         self,
@@ -46,29 +46,23 @@ class FunctionExecutor(Executor):
         *,
         replace: bool = False,
     ) -> None:
-        """Register a function under a name, which no other may have unless it is to ``replace`` it.
+        """Register a function under a name, which no other function may have unless it is to ``replace`` it.
 
-        With ``accepts``, only for the runs that it accepts. ``admit`` is called right before each attempt, and says whether the
-        action may still run: be quick, and do nothing else.
+        With ``accepts``, the function runs only the runs that it accepts. ``admit`` is called right before each attempt and says
+        whether the action may still run: be quick, and do nothing else.
         """
-        new = RegisteredFunction(
-            function, read_signature(name, function), not is_coroutine_function(function)
-        )
-        old = self._actions.get(name)
+        signature, old = read_signature(name, function), self._actions.get(name)
         if old is not None and old.function != function and not replace:
             reason = f"is {place_of(old.function)} already, and cannot be another function too"
             raise InvalidActionError(name, reason, place_of(function), hint="give one of them another name")
-        self._actions[name] = new
-        if accepts is not None:
-            self._accepts[name] = accepts
-        if admit is not None:
-            self._admits[name] = admit
+        if old is not None:
+            accepts, admit = accepts or old.accepts, admit or old.admit
+        threaded = not is_coroutine_function(function)
+        self._actions[name] = RegisteredFunction(function, signature, threaded, accepts, admit)
 
     def unregister(self, name: str) -> None:
-        """Remove a function: nothing more runs under its name."""
+        """Remove the function of a name."""
         self._actions.pop(name, None)
-        self._accepts.pop(name, None)
-        self._admits.pop(name, None)
 
     @property
     def functions(self) -> dict[str, ActionFunction]:
@@ -85,15 +79,13 @@ class FunctionExecutor(Executor):
 
     def can_run(self, run: Run) -> bool:
         """Whether the action of a run is registered here, and accepts it."""
-        if run.action not in self._actions:
-            return False
-        accepts = self._accepts.get(run.action)
-        return accepts is None or accepts(run)
+        registered = self._actions.get(run.action)
+        return registered is not None and (registered.accepts is None or registered.accepts(run))
 
     def admit(self, action: Action) -> Denial | None:
         """Call the ``admit`` that was registered with the function, if any."""
-        asked = self._admits.get(action.name)
-        return None if asked is None else asked(action)
+        registered = self._actions.get(action.name)
+        return None if registered is None or registered.admit is None else registered.admit(action)
 
     def run(self, context: Context) -> Coroutine[Any, Any, Any]:
         """Call the function of a run: await what this returns."""
@@ -101,12 +93,12 @@ class FunctionExecutor(Executor):
 
     def call(self, name: str, context: Context) -> Coroutine[Any, Any, Any]:
         """Call the function of a name, with the context and the input of a run as far as it takes them: await what this returns."""
-        function, signature, threaded = self._actions[name]
+        function, signature, threaded, *_ = self._actions[name]
         positional, keywords = signature.arguments(context)
         if threaded:
             return call_in_thread(partial(function, *positional, **keywords), context)
-        made: Coroutine[Any, Any, Any] = function(*positional, **keywords)
-        return made
+        coroutine: Coroutine[Any, Any, Any] = function(*positional, **keywords)
+        return coroutine
 
 
 def is_coroutine_function(function: object) -> bool:
