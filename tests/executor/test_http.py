@@ -649,8 +649,9 @@ import asyncio, sys
 sys.modules["httpcore"] = None
 from horae import Config
 from horae.executor.http import HttpExecutor
+from horae.executor.http_destination import Destinations
 from horae.executor.http_options import HttpRequest, check_request
-check_request(HttpRequest(url="https://example.com"), Config())
+check_request(HttpRequest(url="https://example.com"), Destinations(["*"], []))
 try:
     HttpExecutor(Config(), int)._connected()
 except Exception as error:

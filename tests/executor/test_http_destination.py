@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae import Config
 from horae.errors import ConfigError, DestinationRefusedError, InvalidInputError
 from horae.executor.http_destination import Destinations, target_of
 from horae.executor.http_options import HttpRequest, check_request
@@ -145,9 +144,10 @@ def test_an_address_with_anything_unusual_about_it_is_refused(url: str):
 def test_a_private_address_in_a_request_is_refused_before_it_is_stored(host: str):
     request = HttpRequest(url=f"http://{host}/")
     with pytest.raises(InvalidInputError, match="private") as refused:
-        check_request(request, Config())
+        check_request(request, Destinations(["*"], []))
     assert refused.value.details["field"] == "action.options.url"
-    check_request(request, Config(http_private=("127.0.0.0/8", "::1/128", "10.0.0.0/8", "169.254.0.0/16")))
+    private = ["127.0.0.0/8", "::1/128", "10.0.0.0/8", "169.254.0.0/16"]
+    check_request(request, Destinations(["*"], private))
 
 
 @each_of(
@@ -180,6 +180,6 @@ def test_a_private_address_in_a_request_is_refused_before_it_is_stored(host: str
 def test_a_request_that_cannot_be_is_refused_by_its_field(field: str, more: dict[str, Any]):
     request = HttpRequest(**{"url": "https://example.com/", **more})
     with pytest.raises(InvalidInputError) as refused:
-        check_request(request, Config(http_allow=("example.com",)))
+        check_request(request, Destinations(["example.com"], []))
     assert refused.value.details["field"] == f"action.options.{field}"
     assert "hidden" not in str(refused.value)

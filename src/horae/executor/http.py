@@ -58,15 +58,15 @@ class HttpExecutor(Executor):
 
     def check(self, action: Action, options: HttpRequest, stored: HttpRequest | None) -> HttpRequest:  # noqa: ARG002
         """Refuse a request that is invalid, whose host is not allowed, or that takes stored secrets to another host."""
-        check_request(options, self._config)
+        check_request(options, self._destinations)
         if stored is not None:
             check_redirected(options, stored)
         return options
 
     async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the answer says
-        """Make the request; the answer is the run's result, and an error its failure."""
+        """Make the request; the answer is the run's result, an error its failure."""
         request: HttpRequest = context.options
-        check_request(request, self._config)
+        check_request(request, self._destinations)
         token = await context.report_token() if request.reports else ""
         secrets = secrets_in([*request.headers.values(), request.secret, token])
         message = self._message(context, request, token)
@@ -91,7 +91,7 @@ class HttpExecutor(Executor):
             self._pool = None
 
     def _message(self, context: Context, request: HttpRequest, token: str) -> _Message:
-        """The request that is sent for a slot."""
+        """The request to send for a slot."""
         facts = _facts(context)
         if token:
             url = f"{self._address}/api/v1/runs/{quote(context.run_id, safe='')}"
@@ -120,8 +120,6 @@ class HttpExecutor(Executor):
         try:
             async with asyncio.timeout(timeout_ms / 1000):
                 return await self._exchange(pool, message, trace, secrets)
-        except DestinationRefusedError:
-            raise
         except TimeoutError:
             if sent:
                 raise TimeoutError(f"no answer within {duration_text(timeout_ms)}") from None
@@ -206,7 +204,7 @@ def _version() -> str:
 
 
 def signature(secret: str, seconds: int, body: bytes) -> str:
-    """The header ``Horae-Signature``: when it was signed, and the HMAC-SHA256 of that, a dot, and the body."""
+    """The header ``Horae-Signature``: the time of signing, and the HMAC-SHA256 of that time, a dot and the body."""
     digest = hmac.new(secret.encode(), b"%d.%b" % (seconds, body), hashlib.sha256).hexdigest()
     return f"t={seconds},v1={digest}"
 
@@ -225,13 +223,13 @@ _IN_HEADERS = ("schedule_id", "run_id", "action_id", "nominal", "fire_time", "at
 
 
 def _fact_headers(facts: dict[str, Any]) -> dict[str, str]:
-    """The facts as headers, for a request without a body; what a header cannot have is percent-encoded."""
-    said = {_header(name): quote(_text(facts[name]), safe="!#$&'()*+,/:;=?@[]-._~") for name in _IN_HEADERS}
-    return said | {_header(f"report_{name}"): value for name, value in facts.get("report", {}).items()}
-
-
-def _text(fact: object) -> str:
-    return str(msgspec.to_builtins(fact) if isinstance(fact, datetime) else fact)
+    """The facts as headers, for a request without a body; characters that a header cannot have are percent-encoded."""
+    headers = {}
+    for name in _IN_HEADERS:
+        fact = facts[name]
+        text = str(msgspec.to_builtins(fact) if isinstance(fact, datetime) else fact)
+        headers[_header(name)] = quote(text, safe="!#$&'()*+,/:;=?@[]-._~")
+    return headers | {_header(f"report_{name}"): value for name, value in facts.get("report", {}).items()}
 
 
 def _header(fact: str) -> str:
@@ -239,7 +237,7 @@ def _header(fact: str) -> str:
 
 
 def _result(answer: _Answer) -> dict[str, Any]:
-    """What is kept of an answer: JSON if it is JSON, else text."""
+    """The result of an answer: its body as JSON if it is JSON, else as text."""
     most = MAX_RESULT_LENGTH // 2
     if answer.truncated:
         return {"status": answer.status, "body": text_of(answer.body, most), "truncated": True}

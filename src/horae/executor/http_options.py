@@ -1,4 +1,4 @@
-"""The options of the kind ``http``: a request, and what may be asked for."""
+"""The options of the kind ``http``: a request, and the checks of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import Meta
 
-from horae.config import Config
 from horae.errors import DestinationRefusedError, InvalidInputError
 from horae.executor.http_destination import Destinations, target_of
 from horae.executor.sealing import HIDDEN
@@ -52,15 +51,15 @@ class HttpRequest(DurationFields, frozen=True, kw_only=True, forbid_unknown_fiel
     ] = False
 
     def __repr__(self) -> str:
-        """Without the secret and the values of headers."""
+        """Omit the secret and the values of headers."""
         return f"HttpRequest({self.method} {self.url}, headers={sorted(self.headers)})"
 
 
-def check_request(request: HttpRequest, config: Config) -> None:
+def check_request(request: HttpRequest, destinations: Destinations) -> None:
     """Refuse a request that is invalid, or whose host is not allowed."""
     target = target_of(request.url)
     try:
-        Destinations(config.http_allow, config.http_private).check_host(target.host, target.port)
+        destinations.check_host(target.host, target.port)
     except DestinationRefusedError as error:
         raise InvalidInputError(
             "action.options.url", f"is not allowed: {error.details['reason']}", hint=error.hint

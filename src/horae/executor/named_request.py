@@ -1,4 +1,4 @@
-"""HTTP requests that the operator named: the kind ``request``. Schedules and workflows give them an input, and nothing else."""
+"""HTTP requests that the operator named: the kind ``request``. Schedules and workflows give only the input."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from horae.config import Config
 from horae.errors import InvalidInputError
 from horae.executor.context import Context
 from horae.executor.http import HttpExecutor
+from horae.executor.http_destination import Destinations
 from horae.executor.http_options import HttpRequest, check_request
 from horae.executor.operator_files import read_named
 from horae.executor.port import Executor
@@ -16,12 +17,13 @@ from horae.executor.port import Executor
 
 def read_requests(config: Config) -> dict[str, HttpRequest]:
     """The requests that the operator configured, by their names."""
+    destinations = Destinations(config.http_allow, config.http_private)
 
     def fault(request: HttpRequest) -> str:
         if request.reports:
             return "that reports: a named request must answer with its result"
         try:
-            check_request(request, config)
+            check_request(request, destinations)
         except InvalidInputError as error:
             return f"whose {error.message}"
         return ""
@@ -44,6 +46,6 @@ class NamedRequestExecutor(Executor):
         return self._requests.keys()
 
     async def run(self, context: Context) -> Any:  # noqa: ANN401 - what the answer says
-        """Make the request; the answer is the result, and an error its failure."""
+        """Make the request; the answer is the result, an error its failure."""
         context.options = self._requests[context.action]
         return await self._http.run(context)
