@@ -1,4 +1,4 @@
-"""What an action knows of its attempt, and what it can ask of the worker that runs it."""
+"""The context of an attempt: what its action knows, and what it can ask of the worker."""
 
 from __future__ import annotations
 
@@ -21,18 +21,16 @@ from horae.model import Checkpoint, LastOutcome, Origin, Reason, Run, Timeouts
 
 
 class Accepted(msgspec.Struct, frozen=True):
-    """Return it from an action whose work an external worker continues and reports on with the run's report token.
+    """Return this from an action whose work an external worker continues; the worker reports with the run's report token.
 
-    The run stays open, and this program has capacity for another one. Make the token with :meth:`Context.report_token` before.
+    The run stays open, and this program has capacity for another one. First create the token with :meth:`Context.report_token`.
     """
 
 
 KeepToken = Callable[[Run, str], Awaitable[None]]
-"""Stores the hash of a run's report token under the claim of its attempt, or raises: the claim is stale."""
-
-
+"""Stores the hash of a run's report token under the claim of its attempt; raises if the claim is stale."""
 SaveCheckpoints = Callable[[Run, Mapping[str, str]], Awaitable[None]]
-"""Saves values, as JSON, by their keys, under the claim of an attempt, all or none; or raises: the claim is stale."""
+"""Saves values, as JSON by key, under the claim of an attempt, all or none; raises if the claim is stale."""
 
 
 class RunningAttempt:
@@ -95,7 +93,7 @@ class Context:
 
     @property
     def parts(self) -> tuple[Run, RunningAttempt, SaveCheckpoints]:
-        """What a context within this one is made of."""
+        """What a context derived from this one needs."""
         return self._run, self._attempt, self._save_checkpoints
 
     @property
@@ -105,7 +103,7 @@ class Context:
 
     @property
     def schedule_id(self) -> str:
-        """The schedule it belongs to."""
+        """The id of its schedule."""
         return self._run.schedule_id
 
     @property
@@ -125,7 +123,7 @@ class Context:
 
     @property
     def action_id(self) -> str:
-        """The id that was known ahead: the base id and the nominal time."""
+        """The id that was known in advance: the base id and the nominal time."""
         return self._run.action_id
 
     @property
@@ -140,7 +138,7 @@ class Context:
 
     @property
     def work_id(self) -> str:
-        """Names the work of this attempt: the same in an attempt after a crash or a shutdown, another one after a failure."""
+        """The id of this attempt's work: the same in an attempt after a crash or a shutdown, another one after a failure."""
         return work_id_of(self._run)
 
     @property
@@ -165,7 +163,7 @@ class Context:
 
     @property
     def input(self) -> Any:  # noqa: ANN401 - any JSON
-        """What the schedule, the trigger or the backfill gave it."""
+        """The input that the schedule, the trigger or the backfill gave."""
         return self._run.input
 
     @property
@@ -181,20 +179,17 @@ class Context:
 
     @property
     def last_result(self) -> Any:  # noqa: ANN401 - any JSON
-        """What the latest run of the schedule that ended well returned."""
-        return (
-            None
-            if self._last is None or self._last.result is None
-            else msgspec.json.decode(self._last.result)
-        )
+        """The result of the schedule's latest run that succeeded."""
+        last = self._last
+        return None if last is None or last.result is None else msgspec.json.decode(last.result)
 
     @property
     def last_failure(self) -> str | None:
-        """How the latest run of the schedule failed; ``None`` if it ended well."""
+        """How the latest run of the schedule failed; ``None`` if it succeeded."""
         return None if self._last is None else self._last.failure
 
     def heartbeat(self) -> None:
-        """A sign of life: call it now and then in long work that has a heartbeat timeout."""
+        """Give a sign of life; long work that has a heartbeat timeout calls this now and then."""
         self._attempt.beat()
 
     def stop_requested(self) -> bool:
@@ -203,7 +198,7 @@ class Context:
 
     @property
     def is_given_away(self) -> bool:
-        """Whether this attempt stops because its node does, and another attempt will follow: work that is done elsewhere goes on."""
+        """Whether this attempt stops because its node does, and another attempt will follow: work on another engine continues."""
         return self._attempt.reason in {Reason.SHUTDOWN, Reason.CRASHED}
 
     @property
@@ -225,10 +220,11 @@ class Context:
             self._logger = AttemptLogger(self._run, self._attempt.log)
         return self._logger
 
-    def keep_line(self, line: str) -> None:
-        """Keep a line with this attempt, and pass it on to no logger."""
+    def event(self, text: str) -> None:
+        """Keep a line with this attempt without passing it on to a logger. It is a sign of life too."""
+        self.heartbeat()
         if self._attempt.log is not None:
-            self._attempt.log.add("INFO", self.action, line)
+            self._attempt.log.add("INFO", self.action, text)
 
     def hide(self, secret: str) -> None:
         """Replace a text in all that this attempt logs from now on."""
@@ -237,13 +233,13 @@ class Context:
 
     @property
     def checkpoints(self) -> Mapping[str, Any]:
-        """What earlier attempts of this run saved, and this one, by key. Read-only."""
+        """The values that this and earlier attempts of the run saved, by key. Read-only."""
         return self._saved()
 
     async def checkpoint(self, key: str, value: Any = None) -> None:  # noqa: ANN401 - any JSON
         """Save a value for the next attempts of this run; it is durable when this returns.
 
-        Raises ``StaleClaimError`` if this attempt is not the run's present one any more: it must end.
+        Raises ``StaleClaimError`` if this attempt is no longer the run's current one: it must end.
         """
         await self._saved().save({key: value})
 
@@ -252,8 +248,13 @@ class Context:
         await self._saved().save(values)
 
     def checkpoint_from_thread(self, key: str, value: Any = None) -> None:  # noqa: ANN401 - any JSON
-        """The same for a plain function, which runs in a thread: blocks until the value is durable."""
-        loop = self._loop()
+        """Like :meth:`checkpoint`, for a plain function, which runs in a thread: blocks until the value is durable."""
+        if self._attempt.task is None:
+            raise RuntimeError("the attempt has not been launched")
+        loop = self._attempt.task.get_loop()
+        with contextlib.suppress(RuntimeError):
+            if asyncio.get_running_loop() is loop:
+                raise TypeError("this would block the event loop: use `await context.checkpoint(…)`")
         asyncio.run_coroutine_threadsafe(self.checkpoint(key, value), loop).result()
 
     def _saved(self) -> Checkpoints:
@@ -262,20 +263,10 @@ class Context:
             self._checkpoints = Checkpoints(self._earlier, save, self.checkpoint_bounds)
         return self._checkpoints
 
-    def _loop(self) -> asyncio.AbstractEventLoop:
-        """The event loop that the attempt was launched in, for other threads."""
-        if self._attempt.task is None:
-            raise RuntimeError("the attempt has not been launched")
-        loop = self._attempt.task.get_loop()
-        with contextlib.suppress(RuntimeError):
-            if asyncio.get_running_loop() is loop:
-                raise TypeError("this would block the event loop: use `await context.checkpoint(…)`")
-        return loop
-
     async def report_token(self) -> str:
-        """A token with which an external worker reports on this attempt; its hash is stored when this returns.
+        """Create a token with which an external worker reports on this attempt; its hash is stored when this returns.
 
-        Another call makes another token, and the one before is no longer valid.
+        Another call creates another token and invalidates the one before.
         """
         token = secrets.token_urlsafe(24)
         await self._keep_token(self._run, hash_of(token))
@@ -283,7 +274,7 @@ class Context:
 
 
 def work_id_of(run: Run) -> str:
-    """Names the work of a run's present attempt."""
+    """The id of the work of a run's current attempt."""
     return f"{run.key}-{run.failures + 1}"
 
 

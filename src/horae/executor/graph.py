@@ -26,17 +26,17 @@ REFUSALS: dict[type[HoraeError], Reason] = {
     NoCreditError: Reason.NO_CREDIT,
     **{error: reason for reason, error in GRANT_ERRORS.items()},
 }
-"""What the executing side refuses a run for, and the reason that the ledger gets."""
+"""The errors with which the executing side refuses a run, and the reasons that the ledger records."""
 
 
 class Watch(Protocol):
-    """What the executing side tells a worker while a graph runs."""
+    """Receives what the executing side reports while a graph runs. A run's context is one."""
 
     def event(self, text: str) -> None:
-        """An event of the graph, as JSON."""
+        """Take an event of the graph, as JSON."""
 
     def hide(self, secret: str) -> None:
-        """A text that nothing may show."""
+        """Take a text that nothing may show."""
 
 
 class Execution(Protocol):
@@ -46,26 +46,14 @@ class Execution(Protocol):
         """The ids of the graphs that it can run."""
 
     async def execute(self, request: ExecutionRequest, watch: Watch) -> ExecutionOutcome:
-        """Execute a request once, whatever is asked how often; cancelling this stops it.
+        """Execute a request once, however often it is made; cancelling this stops it.
 
-        It raises ``ExecutionInProgressError``, ``IdempotencyMismatchError``, an error of the grant, ``NoCreditError``, or
-        ``NotStartedError`` if it is not known what became of it: then the same request may be made again.
+        Raises ``ExecutionInProgressError``, ``IdempotencyMismatchError``, an error of the grant, ``NoCreditError``, or
+        ``NotStartedError`` if its outcome is not known: then the same request may be made again.
         """
 
     async def close(self) -> None:
         """Release open resources."""
-
-
-class _ContextWatch:
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def event(self, text: str) -> None:
-        self._context.heartbeat()
-        self._context.keep_line(text)
-
-    def hide(self, secret: str) -> None:
-        self._context.hide(secret)
 
 
 class GraphExecutor(Executor):
@@ -90,7 +78,7 @@ class GraphExecutor(Executor):
         """Execute the graph. A grant that does not hold skips the run; a failure of transport is an attempt that did not begin."""
         request = request_of(context)
         try:
-            outcome = await self._executed(request, _ContextWatch(context))
+            outcome = await self._executed(request, context)
         except tuple(REFUSALS) as error:
             raise NotAdmittedError(REFUSALS[type(error)], error.message) from None
         except StoreUnavailableError:
@@ -102,7 +90,7 @@ class GraphExecutor(Executor):
         return outcome.result
 
     async def _executed(self, request: ExecutionRequest, watch: Watch) -> ExecutionOutcome:
-        """Execute a request; while another execution of it holds a lease, wait for that."""
+        """Execute a request; wait while another execution of it holds a lease."""
         while True:
             try:
                 return await self._execution.execute(request, watch)
@@ -124,7 +112,7 @@ def request_of(context: Context) -> ExecutionRequest:
 
 
 def slot_of(context: Context) -> str:
-    """The key of a slot: ``SCHEDULE_ID:SCHEDULED_FOR``; what no slot caused has its origin besides."""
+    """The key of a slot: ``SCHEDULE_ID:SCHEDULED_FOR``, followed by the origin of a run that is not automatic."""
     nominal = context.nominal
     slot = f"{context.schedule_id}:{nominal:%Y-%m-%dT%H:%M:%S}.{nominal.microsecond // 1000:03d}Z"
     return slot if context.origin == AUTOMATIC else f"{slot}:{context.origin}"
