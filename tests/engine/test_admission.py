@@ -278,4 +278,4 @@ async def test_an_admission_that_fails_denies_its_run_and_no_other(machine: Time
     assert calls == ["work"]
     (run,) = await machine.app.runs.list("a")
     assert (run.status, run.reason) == (Status.SKIPPED, "not_allowed")
-    assert run.failure == "it cannot be told whether the action may run: KeyError: 'broken'"
+    assert run.failure == "whether the action may run is not known: KeyError: 'broken'"

@@ -293,7 +293,7 @@ async def test_a_configured_command_runs(tmp_path: Path):
         ('{"x y": {"argv": ["a"]}}', "whose name"),
         ('{"": {"argv": ["a"]}}', "whose name"),
         ('{"x": {"argv": ["a", "\\u0000"]}}', "NUL"),
-        ('{"x": {"argv": ["a"], "environment": {"A=B": "c"}}}', "cannot be named so"),
+        ('{"x": {"argv": ["a"], "environment": {"A=B": "c"}}}', "whose name is not valid"),
         ('{"x": {"argv": ["a"], "timeout": "0s"}}', "timeout of 0s"),
         (
             '{"x": {"argv": ["a"], "timeout": 30}}',

@@ -141,7 +141,7 @@ def generator() -> Any:
         ("http", nothing, "has the name of a kind of action"),
         ("command:backup", nothing, "has the name of a kind of action"),
         ("function", nothing, "has the name of a kind of action"),
-        ("", nothing, "has a name that is no text that can be shown"),
+        ("", nothing, "has a name that is empty or not printable"),
         (None, lambda: None, "has no name"),
         (None, partial(nothing), "has no name"),
     ],

@@ -60,7 +60,7 @@ def test_what_no_rule_names_is_open_to_every_caller(tmp_path: Path):
     [
         ("{", "JSON"),
         ('{"a": "ada"}', "lists of owners"),
-        ('{"a*b": []}', "no beginning"),
+        ('{"a*b": []}', "nor the beginning"),
         ('{"a": [""]}', "empty owner"),
         ("/nowhere.json", "No such file"),
     ],

@@ -1,6 +1,6 @@
-"""The log of an attempt: what its action logs while it runs, bounded, collected for a worker to write in batches.
+"""The log of an attempt: the bounded lines of its action, collected for a worker to write in batches.
 
-Lines come from ``context.log``, and from the standard ``logging`` module: every record that is made in the context of an
+Lines come from ``context.log``, and from the standard ``logging`` module: every record that is created in the context of an
 attempt (its coroutine, the tasks that it starts, its thread) is one of its lines.
 """
 
@@ -24,7 +24,7 @@ CHUNK_LINES = 100
 CHUNK_BYTES = 16 * 1024
 """A chunk, which is a row in the database, ends with the line that reaches one of these."""
 OWN_LOGGER = "horae"
-"""What Horae says of itself is for the operator, and no line of any attempt."""
+"""Records of this logger are for the operator, and no lines of any attempt."""
 
 _current: ContextVar[AttemptLog | None] = ContextVar("horae_attempt_log", default=None)
 _NO_SECRETS = Secrets()
@@ -32,7 +32,7 @@ _lock = threading.Lock()  # of all logs: it is held for moments
 
 
 class LogBounds(NamedTuple):
-    """How much of an attempt's log is kept: one half are its first lines, the other its last."""
+    """How much of an attempt's log is kept: one half for its first lines, the other for its last."""
 
     lines: int
     bytes: int
@@ -79,7 +79,7 @@ class AttemptLog:
         return bool(self._secrets)
 
     def clean(self, text: str) -> str:
-        """A text with those replaced that are hidden."""
+        """A text with the hidden texts replaced."""
         if not self._secrets:
             return text
         return without(text.encode("utf-8", "backslashreplace"), self._secrets).decode()
@@ -87,9 +87,8 @@ class AttemptLog:
     def add(self, level: str, logger: str, message: str) -> None:
         """Add a line."""
         text = self.clean(without_credentials(storable(message)))
-        most = min(
-            MAX_MESSAGE_LENGTH, self._bounds.bytes // 8
-        )  # half of the bytes, and a character has up to 4
+        # One half of the log has half of the bytes, and a character has up to 4.
+        most = min(MAX_MESSAGE_LENGTH, self._bounds.bytes // 8)
         if len(text) > most:
             text = f"{text[:most]}…"
         entry = LogEntry(self._now(), level, storable(logger)[:MAX_NAME_LENGTH], text)
@@ -104,7 +103,7 @@ class AttemptLog:
             self._on_line(self)
 
     def take(self) -> LogBatch | None:
-        """What is to be written now: again what was taken before, unless :meth:`written` confirmed it."""
+        """The batch to write now; it includes what was taken before, unless :meth:`written` confirmed it."""
         if self._kept is None or self._closed:
             return None
         with _lock:
@@ -118,7 +117,7 @@ class AttemptLog:
                 self._kept.written(batch)
 
     def close(self) -> LogBatch | None:
-        """End the log with the attempt; returns what is not confirmed. Lines that come later are ignored."""
+        """End the log with the attempt and return what is not confirmed. Later lines are ignored."""
         if self._kept is None:
             self._closed = True
             return None
@@ -215,7 +214,7 @@ def _chunks(lines: Iterable[_Line]) -> Iterator[list[_Line]]:
 
 
 class AttemptLogger(logging.Logger):
-    """``context.log``: all it is given, whatever its level, is kept with the attempt, and passed on to ``horae.actions``."""
+    """``context.log``: keeps records of any level with the attempt, and passes them on to ``horae.actions``."""
 
     def __init__(self, run: Run, kept: AttemptLog | None, *, flow: str = "", handler: str = "") -> None:
         """The logger of an attempt of a schedule's run, or of a handler of a flow."""
@@ -227,7 +226,7 @@ class AttemptLogger(logging.Logger):
         self._kept = kept
 
     def isEnabledFor(self, level: int) -> bool:  # noqa: N802 - the name of the standard library
-        """Whether a line of a level goes anywhere."""
+        """Whether a record of a level is kept or passed on."""
         return self._kept is not None or logging.getLogger("horae.actions").isEnabledFor(level)
 
     def makeRecord(self, *args: Any, **more: Any) -> logging.LogRecord:  # noqa: ANN401, N802 - as the standard library has it
@@ -242,7 +241,7 @@ class AttemptLogger(logging.Logger):
         return record
 
     def callHandlers(self, record: logging.LogRecord) -> None:  # noqa: N802 - the name of the standard library
-        """Keep a record, and pass it on if the program wants to hear of its level."""
+        """Keep a record, and pass it on if its level is enabled."""
         if self._kept is not None:
             _add_record(self._kept, record, self._action)
         passed_on = logging.getLogger("horae.actions")
@@ -251,12 +250,12 @@ class AttemptLogger(logging.Logger):
 
 
 def collect_in(log: AttemptLog | None) -> None:
-    """Add what is logged in the present context, from now on, to the log of an attempt."""
+    """From now on, add what is logged in the current context to the log of an attempt."""
     _current.set(log)
 
 
 def capture_standard_logging() -> None:
-    """Let every record that the standard library makes be a line of the attempt in whose context it is made.
+    """Make every record of the standard library a line of the attempt in whose context it is created.
 
     A handler would not do: a program that sets up logging replaces handlers, and one without any would lose Python's last resort.
     """
@@ -280,7 +279,7 @@ def capture_standard_logging() -> None:
 def _add_record(log: AttemptLog, record: logging.LogRecord, name: str) -> None:
     try:
         log.add(record.levelname, name, _text(record))
-    except Exception:  # what cannot be shown must not end the action that logs it
+    except Exception:  # a record that cannot be shown must not end the action that logs it
         log.add(record.levelname, name, f"{type(record.msg).__name__} that cannot be shown")
 
 

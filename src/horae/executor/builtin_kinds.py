@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from horae.config import Config
 from horae.executor.command import CommandExecutor, read_commands
@@ -14,19 +14,13 @@ from horae.model import GRAPH, TEMPORAL_WORKFLOW
 KINDS = (HttpExecutor.kind, CommandExecutor.kind, NamedRequestExecutor.kind, GRAPH, TEMPORAL_WORKFLOW)
 
 
-def builtin_executors(config: Config, now: Callable[[], int], address: str) -> tuple[Executor, ...]:
+def builtin_executors(config: Config, now: Callable[[], int], address: str) -> list[Executor]:
     """A new executor of each kind. ``now`` is in milliseconds, ``address`` is where external workers report to."""
     http = HttpExecutor(config, now, address)
-    return (
-        http,
-        NamedRequestExecutor(read_requests(config), http),
-        CommandExecutor(read_commands(config), config.output_limit),
-        *_forwarding(config),
-    )
-
-
-def _forwarding(config: Config) -> Iterator[Executor]:
+    named = NamedRequestExecutor(read_requests(config), http)
+    executors: list[Executor] = [http, named, CommandExecutor(read_commands(config), config.output_limit)]
     if config.temporal_forward:
         from horae.executor.temporal_forwarding import ForwardingExecutor  # noqa: PLC0415 - an extra
 
-        yield ForwardingExecutor(config.temporal_forward, config.temporal_forward_token)
+        executors.append(ForwardingExecutor(config.temporal_forward, config.temporal_forward_token))
+    return executors

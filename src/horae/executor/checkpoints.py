@@ -1,4 +1,4 @@
-"""Checkpoints: what attempts of a run saved, so that the next attempt need not repeat it."""
+"""Checkpoints: values that attempts of a run save, so that the next attempt need not repeat the work."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MAX_VALUE_LENGTH = 256 * 1024
 MAX_CHECKPOINTS = 1000
 """How many a run may have."""
 MAX_TOTAL_LENGTH = 1024 * 1024
-"""Bytes of all keys and values of a run: all of them are read for its next attempt."""
+"""Bytes of all keys and values of a run. The next attempt reads all of them."""
 
 Save = Callable[[Mapping[str, str]], Awaitable[None]]
-"""Saves values, as JSON, under their keys and the claim of the attempt, all or none; or raises: the claim is stale."""
+"""Saves values, as JSON by key, under the claim of the attempt, all or none; raises if the claim is stale."""
 
 
 class CheckpointBounds(NamedTuple):
@@ -75,7 +75,7 @@ class Checkpoints(Mapping[str, Any]):
             raise InvalidInputError("value", reason) from None
 
     def _check_room(self, texts: Mapping[str, str], total: int) -> None:
-        """Refuse values with which the run would have too many, or too much."""
+        """Refuse values with which the run would have too many checkpoints, or too many bytes."""
         key = list(texts)[-1] if texts else ""
         if len(self._texts.keys() | texts.keys()) > self._bounds.number:
             reason = f'"{key}" is one too many: a run has at most {self._bounds.number} checkpoints'

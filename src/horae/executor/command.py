@@ -49,13 +49,13 @@ def read_commands(config: Config) -> dict[str, Command]:
 
 
 def _fault(command: Command) -> str:
-    """What is wrong with a command, if anything is."""
+    """What is wrong with a command; empty if nothing is."""
     if not command.argv or not command.argv[0]:
         return "without a program in argv"
     if any("\0" in text for text in (*command.argv, *command.environment.values(), command.folder)):
         return "with a NUL character"
     if not all(_VARIABLE.fullmatch(variable) for variable in command.environment):
-        return "with an environment variable that cannot be named so"
+        return "with an environment variable whose name is not valid"
     if command.timeout == "0s":
         return "with a timeout of 0s"
     return ""
@@ -134,8 +134,8 @@ def _environment(command: Command, context: Context) -> dict[str, str]:
         "IDEMPOTENCY_KEY": context.key,
         "ORIGIN": str(context.origin),
     }
-    said = {f"HORAE_{name}": value.replace("\0", "") for name, value in facts.items()}
-    return inherited | command.environment | said
+    own = {f"HORAE_{name}": value.replace("\0", "") for name, value in facts.items()}
+    return inherited | command.environment | own
 
 
 class _Output:

@@ -1,6 +1,6 @@
-"""Evaluates expressions: cheap ones here, all others in a few processes of their own, within bounds of time and memory.
+"""Evaluates expressions: cheap ones here, all others in a few processes, within bounds of time and memory.
 
-So an expression, whatever its author intends, holds up no event loop for longer than a comparison takes.
+So no expression blocks the event loop for longer than a comparison takes, whatever its author intends.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class ExpressionPool:
 
     @staticmethod
     def is_cheap(text: str, data: Mapping[str, Any]) -> bool:
-        """Whether an expression may be evaluated where others wait for it."""
+        """Whether an expression may be evaluated in the event loop."""
         return is_cheap(text) and len(msgspec.json.encode(data)) <= MAX_DATA_HERE
 
     async def evaluate(self, text: str, data: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
@@ -55,7 +55,7 @@ class ExpressionPool:
         fresh = not self._idle
         process = await _start(self._value_bytes) if fresh else self._idle.pop()
         try:
-            if fresh:  # what it costs to start is not the expression's
+            if fresh:  # the time that a process takes to start does not count
                 await _answer(process, b'["1",{},9]\n', START_SECONDS)
             answer = await _answer(process, question, self._seconds)
         except TimeoutError:

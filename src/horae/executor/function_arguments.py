@@ -1,4 +1,4 @@
-"""How a function is called as an action: with the context of its attempt, with the keys of its input as arguments, or both."""
+"""How an action calls its function: with the context of the attempt, with the keys of the input as arguments, or both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The port of graph providers: each runs the graphs of one prefix. Horae calls no model; what a graph does is the provider's."""
+"""The port of graph providers: each runs the graphs of one prefix. Horae itself calls no model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_EVENT_LENGTH = 2000
 
 
 class Caller(msgspec.Struct, frozen=True, kw_only=True):
-    """For whom a graph runs. It is made for one execution, and never stored."""
+    """The user for whom a graph runs. It is created for one execution, and never stored."""
 
     user_id: str
     billing_account_id: str
@@ -34,7 +34,7 @@ class Caller(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UsageEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of a graph that says what a part of its work used. The same ``unit`` again is the same work, and is charged once."""
+    """An event of a graph that reports what a part of its work used. A ``unit`` that is reported again is charged once."""
 
     unit: str
     model: str = ""
@@ -63,7 +63,7 @@ class GraphProvider(ABC):
     def run_graph(self, run_id: str, graph_id: str, input: dict[str, Any], caller: Caller) -> GraphRun:  # noqa: A002 - the port's word
         """Run a graph. ``input`` has ``messages`` and ``model``; ``run_id`` is the same for every attempt of one slot.
 
-        What an event or the result may be is JSON. To stop it, the iterator is closed and ``final`` cancelled.
+        Events and the result are JSON. To stop the graph, the iterator is closed and ``final`` cancelled.
         """
 
     async def close(self) -> None:  # noqa: B027 - most hold nothing open
@@ -71,7 +71,7 @@ class GraphProvider(ABC):
 
 
 class GraphRouter:
-    """The providers of a program. It is a port like theirs, and routes by the prefix of the graph's id."""
+    """The providers of a program, behind the interface of one: routes by the prefix of the graph's id."""
 
     def __init__(self) -> None:
         self._providers: dict[str, GraphProvider] = {}
@@ -112,9 +112,8 @@ def check_graph_id(graph_id: str) -> None:
 def graph_input(given: object) -> dict[str, Any]:
     """The input of a graph with its defaults; refuse one whose messages or model a graph cannot take."""
     if given is not None and not isinstance(given, dict):
-        raise InvalidInputError(
-            "input", "must be an object", hint='such as {"messages": [], "model": "default"}'
-        )
+        hint = 'such as {"messages": [], "model": "default"}'
+        raise InvalidInputError("input", "must be an object", hint=hint)
     whole = {"messages": [], "model": DEFAULT_MODEL, **(given or {})}
     if not isinstance(whole["messages"], list):
         raise InvalidInputError("input.messages", "must be a list")
@@ -151,7 +150,7 @@ class KeptEvents:
 
 
 def event_text(event: object) -> str:
-    """An event as JSON, shortened; what is no JSON is shown as Python shows it."""
+    """An event as JSON, shortened; values that JSON does not have are shown as Python shows them."""
     try:
         text = msgspec.json.encode(event, enc_hook=repr).decode()
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
@@ -160,7 +159,7 @@ def event_text(event: object) -> str:
 
 
 async def drain(run: GraphRun, on_event: Callable[[Any], Awaitable[None]]) -> Any:  # noqa: ANN401 - what a graph returns
-    """Read all events of a graph, and then its result. A graph that never waits still leaves the event loop to others."""
+    """Read all events of a graph, then its result. A graph that never waits still lets other tasks run."""
     final = asyncio.ensure_future(run.final)
     try:
         async for event in run.events:
@@ -169,11 +168,6 @@ async def drain(run: GraphRun, on_event: Callable[[Any], Awaitable[None]]) -> An
         return await final
     finally:
         final.cancel()
-        await _close(run.events)
+        if (close := getattr(run.events, "aclose", None)) is not None:
+            await close()
         await asyncio.gather(final, return_exceptions=True)
-
-
-async def _close(events: AsyncIterator[Any]) -> None:
-    close = getattr(events, "aclose", None)
-    if close is not None:
-        await close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import importlib
+import operator
 import os
 import sys
 from collections.abc import AsyncIterator, Collection, Mapping
@@ -27,7 +28,7 @@ class LangGraphProvider(GraphProvider):
     prefix = PREFIX
 
     def __init__(self, graphs: Mapping[str, Any], memory: GraphMemory | None = None) -> None:
-        """``graphs`` are compiled graphs, or where they are (``module:attribute``), by name."""
+        """``graphs`` are compiled graphs or their import paths (``module:attribute``), by name."""
         self._graphs = {f"{PREFIX}:{name}": graph for name, graph in graphs.items()}
         self._memory = memory
 
@@ -82,10 +83,10 @@ class LangGraphProvider(GraphProvider):
 
     async def _loaded(self, graph_id: str) -> Any:  # noqa: ANN401 - a compiled graph
         """The compiled graph; imported in a thread, once."""
-        found = self._graphs[graph_id]
-        if isinstance(found, str):
-            found = self._graphs[graph_id] = await asyncio.to_thread(_import, graph_id, found)
-        return found
+        graph = self._graphs[graph_id]
+        if isinstance(graph, str):
+            graph = self._graphs[graph_id] = await asyncio.to_thread(_import, graph_id, graph)
+        return graph
 
 
 def _import(graph_id: str, place: str) -> Any:  # noqa: ANN401 - a compiled graph
@@ -97,20 +98,17 @@ def _import(graph_id: str, place: str) -> Any:  # noqa: ANN401 - a compiled grap
     if os.getcwd() not in sys.path:  # noqa: PTH109 - modules in the working folder, as `horae serve --app` finds them
         sys.path.insert(0, os.getcwd())  # noqa: PTH109
     try:
-        found: Any = importlib.import_module(module)
-        for name in attribute.split("."):
-            found = getattr(found, name)
+        graph = operator.attrgetter(attribute)(importlib.import_module(module))
     except Exception as error:
-        raise GraphUnavailableError(
-            graph_id, f"cannot be imported: {type(error).__name__}: {error}"
-        ) from None
-    if not isinstance(found, Pregel):
-        raise GraphUnavailableError(graph_id, f"is no compiled graph: {place} is a {type(found).__name__}")
-    return found
+        reason = f"cannot be imported: {type(error).__name__}: {error}"
+        raise GraphUnavailableError(graph_id, reason) from None
+    if not isinstance(graph, Pregel):
+        raise GraphUnavailableError(graph_id, f"is no compiled graph: {place} is a {type(graph).__name__}")
+    return graph
 
 
 def _context(graph: Any, caller: Caller, model: str) -> Any:  # noqa: ANN401 - of any schema
-    """The caller as the context of a graph: the fields that its schema has, or all of them."""
+    """The caller as the context of a graph: the fields that its schema has, or all fields if it has no schema."""
     whole = {**msgspec.structs.asdict(caller), "model": model}
     schema = graph.context_schema
     if schema is None:
@@ -123,7 +121,7 @@ def _context(graph: Any, caller: Caller, model: str) -> Any:  # noqa: ANN401 - o
 
 
 def _usage(chunk: Any, mode: str) -> list[UsageEvent]:  # noqa: ANN401 - of any graph
-    """What an update of a graph says about usage: messages of models, or a custom event ``{"usage": {"unit": …}}``."""
+    """The usage that an update of a graph reports: in messages of models, or in a custom event ``{"usage": {"unit": …}}``."""
     if mode == "custom":
         if isinstance(chunk, dict) and isinstance(chunk.get("usage"), dict):
             try:
@@ -148,7 +146,7 @@ def _usage(chunk: Any, mode: str) -> list[UsageEvent]:  # noqa: ANN401 - of any 
 
 
 def plain(value: Any) -> Any:  # noqa: ANN401 - of any graph
-    """A value of a graph with the messages and models in it as JSON; other values stay what they are."""
+    """A value of a graph with its messages and models as JSON; other values stay as they are."""
     if isinstance(value, dict):
         return {key: plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

@@ -20,13 +20,13 @@ _KEPT = 2
 
 
 class GraphMemory(Protocol):
-    """Where the states of graphs are kept while they run, by run: texts by key."""
+    """Keeps the states of running graphs: for each run, texts by key."""
 
     async def load(self, run_id: str) -> dict[str, str]:
-        """All that is kept of a run."""
+        """All texts of a run."""
 
     async def save(self, run_id: str, entries: Mapping[str, str], dropped: Collection[str] = ()) -> None:
-        """Keep some texts and drop others; it is durable when this returns."""
+        """Keep some texts and drop others; durable when this returns."""
 
 
 class GraphSaver(BaseCheckpointSaver[int]):
@@ -60,9 +60,8 @@ class GraphSaver(BaseCheckpointSaver[int]):
         """Keep a checkpoint. The configuration is not kept: it may have secrets."""
         given = config["configurable"]
         namespace = given.get("checkpoint_ns", "")
-        value = self._text(
-            {"checkpoint": checkpoint, "metadata": metadata, "parent": given.get("checkpoint_id")}
-        )
+        kept = {"checkpoint": checkpoint, "metadata": metadata, "parent": given.get("checkpoint_id")}
+        value = self._text(kept)
         entries = await self._loaded()
         ids = sorted({cid for ns, cid, _ in map(_parts, entries) if ns == namespace})
         old = set(ids[: 1 - _KEPT]) if len(ids) >= _KEPT else set[str]()
@@ -93,10 +92,8 @@ class GraphSaver(BaseCheckpointSaver[int]):
         if wanted not in found or wanted is None:
             return None
         kept = self._value(entries[_key(namespace, wanted, "")])
-        written = sorted(
-            each for each in entries if _parts(each)[:2] == (namespace, wanted) and _parts(each)[2]
-        )
-        writes = [tuple(self._value(entries[each])[:3]) for each in written]
+        keys = sorted(each for each in entries if _parts(each)[:2] == (namespace, wanted) and _parts(each)[2])
+        writes = [tuple(self._value(entries[each])[:3]) for each in keys]
         parent = kept["parent"]
         return CheckpointTuple(
             config=_config(self._run_id, namespace, wanted), checkpoint=kept["checkpoint"], metadata=kept["metadata"],
@@ -123,9 +120,8 @@ class GraphSaver(BaseCheckpointSaver[int]):
     def _text(self, value: object) -> str:
         kind, data = self.serde.dumps_typed(value)
         if len(data) > MAX_STATE_LENGTH:
-            raise ValueError(
-                f"the state of the graph has {len(data)} bytes, and {MAX_STATE_LENGTH} are kept at most"
-            )
+            reason = f"the state of the graph has {len(data)} bytes, and {MAX_STATE_LENGTH} are kept at most"
+            raise ValueError(reason)
         return f"{kind} {base64.b64encode(data).decode()}"
 
     def _value(self, text: str) -> Any:  # noqa: ANN401 - a graph's own

@@ -1,4 +1,4 @@
-"""What the action of a workflow's node knows: the context of the run, with the node's own input, key, attempt and checkpoints."""
+"""The context of a workflow's node: that of the run, with the node's own input, key, attempt and checkpoints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from horae.executor.context import Context
 from horae.model import Run
 
 USER_PREFIX = "user:"
-"""How the keys of checkpoints begin that the actions of nodes save."""
+"""The prefix of the keys of checkpoints that the actions of nodes save."""
 
 
 class NodeContext(Context):
@@ -48,7 +48,7 @@ class NodeContext(Context):
 
     @property
     def work_id(self) -> str:
-        """Names the work of this attempt of the node, as that of a run does."""
+        """The id of the work of this attempt of the node."""
         return f"{self.key}-{self.failures + 1}-{self.attempt}"
 
     @property
@@ -58,7 +58,7 @@ class NodeContext(Context):
 
     @property
     def checkpoints(self) -> Mapping[str, Any]:
-        """What earlier attempts of this node saved, and this one, by key."""
+        """The values that this and earlier attempts of the node saved, by key."""
         prefix = f"{USER_PREFIX}{self.place}:"
         saved = self._outer.checkpoints
         return {key.removeprefix(prefix): saved[key] for key in saved if key.startswith(prefix)}
@@ -68,7 +68,7 @@ class NodeContext(Context):
         await self._outer.checkpoint(f"{USER_PREFIX}{self.place}:{key}", value)
 
     def ask_to_stop(self, within_ms: int) -> None:
-        """Ask this attempt to stop: its time is up, or nothing needs its result."""
+        """Ask this attempt to stop, because its time is up or nothing needs its result."""
         self._stopping_ms = within_ms
 
     def stop_requested(self) -> bool:
@@ -88,5 +88,5 @@ def node_key(run_key: str, place: str) -> str:
     return hashlib.sha256(f"{run_key}:{place}".encode()).hexdigest()
 
 
-async def _no_token(run: Run, token_hash: str) -> None:  # noqa: ARG001 - what keeps tokens takes both
+async def _no_token(run: Run, token_hash: str) -> None:  # noqa: ARG001 - the signature of KeepToken
     raise NotStartedError("a node of a workflow cannot be handed to an external worker", permanent=True)

@@ -1,4 +1,4 @@
-"""Who may use which actions, as the operator says: patterns of addresses, each with owners and scopes."""
+"""The operator's rules for who may use which actions: patterns of addresses, each with owners and scopes."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ SETTING = "HORAE_ACTION_PERMISSIONS"
 
 
 class Permissions(msgspec.Struct, frozen=True):
-    """The rules: who may use the actions that a pattern names. Every caller may use an action that no pattern names.
+    """The rules: which callers may use the actions that match a pattern. Every caller may use an action that matches none.
 
-    A pattern is an address, or the beginning of one and ``*``; the longest that fits decides. Operators may use every action, and what has no
-    owner is theirs.
+    A pattern is an address, or the beginning of one and ``*``; the longest that matches decides. Operators may use every action, and
+    schedules without an owner are theirs.
     """
 
     rules: Mapping[str, tuple[str, ...]] = {}
 
     def rule_for(self, address: str) -> str | None:
-        """The pattern that decides about an action; ``None`` if no pattern names it."""
+        """The pattern that decides about an action; ``None`` if none matches."""
         if address in self.rules:
             return address
         fitting = [each for each in self.rules if each.endswith("*") and address.startswith(each[:-1])]
         return max(fitting, key=len, default=None)
 
     def permitted_by(self, address: str, owner: str, scopes: Collection[str]) -> str | None:
-        """The scope by which an action may be used; empty if the owner may use it by themselves, ``None`` if not at all."""
+        """The scope that permits an action; empty if the owner needs none, ``None`` if the action is not permitted."""
         if not owner or (rule := self.rule_for(address)) is None:
             return ""
         named = self.rules[rule]
@@ -44,14 +44,14 @@ class Permissions(msgspec.Struct, frozen=True):
         return next((each for each in sorted(scopes) if f"{SCOPE}{each}" in named), None)
 
     def check(self, address: str, owner: str, scopes: Collection[str]) -> str:
-        """The same; an action that may not be used is an error."""
-        found = self.permitted_by(address, owner, scopes)
-        if found is None:
+        """Like :meth:`permitted_by`, but raise an error if the action is not permitted."""
+        scope = self.permitted_by(address, owner, scopes)
+        if scope is None:
             raise ActionNotAllowedError(address, owner)
-        return found
+        return scope
 
     def denial(self, address: str, owner: str, permitted_by: str) -> Denial | None:
-        """Why an action that was stored must not run any more; ``permitted_by`` is the scope that it was stored by."""
+        """Why a stored action may no longer run; ``permitted_by`` is the scope that permitted storing it."""
         if not self.rules or self.permitted_by(address, owner, {permitted_by}) is not None:
             return None
         return Denial(Reason.NOT_ALLOWED, ActionNotAllowedError(address, owner).message)
@@ -84,6 +84,6 @@ def read_permissions(config: Config) -> Permissions:
         raise ConfigError(SETTING, given, reason) from None
     for pattern, named in rules.items():
         if not pattern or "*" in pattern[:-1] or not all(named):
-            reason = f'has the rule "{pattern}", which is no address, and no beginning of one and *, or names an empty owner'
+            reason = f'has the rule "{pattern}", which is neither an address nor the beginning of one and *, or names an empty owner'
             raise ConfigError(SETTING, given, reason)
     return Permissions(rules)

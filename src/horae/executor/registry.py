@@ -1,4 +1,4 @@
-"""The kinds of actions that a program can store and run, and what all of them share: addresses, options, secrets."""
+"""The kinds of actions that a program can store and run, and what they share: addresses, options, secrets."""
 
 from __future__ import annotations
 
@@ -45,25 +45,24 @@ class Executors:
         self._kinds: dict[str, Executor] = {functions.kind: functions}
 
     def register(self, name: str, function: ActionFunction) -> None:
-        """Register a function under a name, which may be neither that of another function nor of a kind of action."""
+        """Register a function under a name that neither another function nor a kind of action has."""
         if not name or not name.isprintable():
-            raise InvalidActionError(name, "has a name that is no text that can be shown")
+            raise InvalidActionError(name, "has a name that is empty or not printable")
         if name.partition(":")[0] in {*self._kinds, *KINDS}:
             reason = "has the name of a kind of action"
             raise InvalidActionError(name, reason, place_of(function), hint="give it another name")
         self._functions.register(name, function)
 
     def name_for(self, function: ActionFunction) -> str:
-        """The name under which a function is registered, or else its own."""
+        """The name under which a function is registered, or its own name if it is not."""
         return self._functions.name_of(function) or name_of(function)
 
     def use(self, executor: Executor) -> None:
         """Add the executor of a kind, or replace it."""
         if executor.kind in self._functions.actions():
             reason = "is a function, so its name cannot be that of a kind of action"
-            raise InvalidActionError(
-                executor.kind, reason, place_of(self._functions.functions[executor.kind])
-            )
+            place = place_of(self._functions.functions[executor.kind])
+            raise InvalidActionError(executor.kind, reason, place)
         self._kinds[executor.kind] = executor
         if self._database is not None:
             executor.bind(self._database)
@@ -78,25 +77,25 @@ class Executors:
 
     @property
     def option_types(self) -> list[type[msgspec.Struct]]:
-        """The types of the options that kinds have."""
+        """The types of the kinds' options."""
         return [each.options for each in self._kinds.values() if each.options is not None]
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The addresses of the actions that can be run here."""
+        """The addresses of the actions that this program can run."""
         return tuple(sorted({address for each in self._kinds.values() for address in each.actions()}))
 
     def knows(self, address: str) -> bool:
-        """Whether an action of this address can be run here."""
+        """Whether this program can run the action of an address."""
         return address in self._of(address).actions()
 
     def can_run(self, run: Run) -> bool:
-        """Whether a run can be attempted here."""
+        """Whether this program can attempt a run."""
         return self._of(run.action).can_run(run)
 
     @property
     def prepare_some(self) -> bool:
-        """Whether some kind writes in the transactions of claims."""
+        """Whether any kind writes in the transactions of claims."""
         return any(each.prepares for each in self._kinds.values())
 
     def preparing(self, run: Run) -> Executor | None:
@@ -105,11 +104,11 @@ class Executors:
         return executor if executor.prepares else None
 
     def _of(self, address: str) -> Executor:
-        """The executor of an address: ``kind`` or ``kind:name``; every other one is the name of a function."""
+        """The executor of an address: ``kind`` or ``kind:name``; any other address is the name of a function."""
         return self._kinds.get(address.partition(":")[0], self._functions)
 
     def read(self, given: ActionLike) -> Action:
-        """Read an action from any of its forms; a name without a kind is an address."""
+        """Read an action from any of its forms. A name without a kind is an address."""
         try:
             action: Action = Action(name=given) if isinstance(given, str) else convert_json(given, Action)
         except msgspec.ValidationError as error:
@@ -119,7 +118,7 @@ class Executors:
         return _replace(action, kind=executor.kind, name=action.name.partition(":")[2])
 
     def check(self, action: Action, stored: Action | None) -> Action:
-        """An action as it is stored: options completed, secrets sealed. ``stored`` is the one that it replaces."""
+        """An action as it is stored: options completed, secrets sealed. ``stored`` is the action that it replaces."""
         executor = self._kinds.get(action.kind)
         if executor is None:
             raise InvalidInputError("action.kind", f"must be one of {', '.join(sorted(self._kinds))}")
@@ -130,12 +129,11 @@ class Executors:
         if options is None:
             return action
         document = msgspec.json.decode(msgspec.json.encode(options))
-        return _replace(
-            action, options=_each_secret(executor, document, self._sealed_again(executor, before or {}))
-        )
+        sealed = _each_secret(executor, document, self._sealing(executor, before or {}))
+        return _replace(action, options=sealed)
 
-    def _sealed_again(self, executor: Executor, stored: dict[str, Any]) -> Callable[[str, str], str]:
-        """A function that seals a secret; for ``***``, and for the value that is stored, it returns the stored secret of the same field."""
+    def _sealing(self, executor: Executor, stored: dict[str, Any]) -> Callable[[str, str], str]:
+        """A function that seals a secret. For ``***``, and for an unchanged value, it returns the stored secret of the field."""
         kept: dict[str, str] = {}
         _each_secret(executor, stored, lambda value, field: kept.setdefault(field.lower(), value))
 
@@ -143,7 +141,7 @@ class Executors:
             before = kept.get(field.lower())
             if value == HIDDEN:
                 if before is None:
-                    reason = f"is {HIDDEN}, and no value is stored that it could stand for"
+                    reason = f"is {HIDDEN}, and no value is stored for it"
                     raise InvalidInputError(field, reason)
                 return before
             if before is not None and self._sealer.holds(before, value):
@@ -153,9 +151,9 @@ class Executors:
         return seal
 
     def admit(self, run: Run, action: Action | None, permitted_by: str = "") -> Denial | None:
-        """Why a run must not happen any more; ``None`` admits it. If its schedule has another action now, the executor is not asked.
+        """Why a run may no longer start; ``None`` admits it. If its schedule has another action now, the executor is not asked.
 
-        ``permitted_by`` is the scope by which the action was stored.
+        ``permitted_by`` is the scope that permitted storing the action.
         """
         address = run.action
         denial = self.permissions.denial(address, run.owner, permitted_by)
@@ -163,12 +161,14 @@ class Executors:
             return denial
         try:
             return self._of(address).admit(action)
-        except Exception as error:  # of the program's own code; the other runs of the batch must be launched
-            reason = f"it cannot be told whether the action may run: {type(error).__name__}: {error}"
+        except (
+            Exception
+        ) as error:  # from the program's own code; the other runs of the batch must be launched
+            reason = f"whether the action may run is not known: {type(error).__name__}: {error}"
             return Denial(Reason.NOT_ALLOWED, kept_failure(reason))
 
     def run(self, context: Context, action: Action | None) -> Coroutine[Any, Any, Any]:
-        """Make an attempt: await what this returns. ``action`` is the schedule's current one; ``None`` if the schedule was deleted."""
+        """Make an attempt: await the result. ``action`` is the schedule's current one; ``None`` if the schedule was deleted."""
         address = context.action
         executor = self._of(address)
         if address not in executor.actions():
@@ -183,9 +183,9 @@ class Executors:
         return executor.run(context)
 
     def refusal_for_node(self, address: str) -> str | None:
-        """Why a node of a workflow cannot call an action here; ``None`` if it can.
+        """Why a node of a workflow cannot call an action in this program; ``None`` if it can.
 
-        Only actions that the program or the operator has named whole can be called: nothing that a workflow says decides what they reach.
+        Nodes may call only actions that the program or the operator has defined completely: a workflow cannot change what they reach.
         """
         executor = self._of(address)
         if not self.open_to_nodes(address):
@@ -218,11 +218,11 @@ class Executors:
             raise NotStartedError(error.message, permanent=True) from None
 
     async def close(self) -> None:
-        """Release what executors hold open; one that cannot be closed keeps no other open."""
+        """Close all executors, even if closing one of them fails."""
         for kind, executor in self._kinds.items():
             try:
                 await executor.close()
-            except Exception:  # of another library, or of the program's own
+            except Exception:  # from another library, or from the program's own code
                 _log.exception('the executor of the kind "%s" cannot be closed', kind)
 
 

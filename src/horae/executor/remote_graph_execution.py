@@ -1,4 +1,4 @@
-"""The executing side behind HTTP: the same requests, sent to another Horae service."""
+"""The executing side behind HTTP: sends requests to another Horae service."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from horae.config import Config
-from horae.errors import (
-    ExecutionInProgressError,
-    IdempotencyMismatchError,
-    NoCreditError,
-    NotStartedError,
-)
+from horae.errors import ExecutionInProgressError, IdempotencyMismatchError, NoCreditError, NotStartedError
 from horae.executor.graph import Watch
 from horae.extras import import_extra
 from horae.grant_model import GRANT_ERRORS, ExecutionOutcome, ExecutionRequest
@@ -32,7 +27,7 @@ TOKEN_LIFETIME = 300
 
 
 class RemoteExecution:
-    """Sends requests to the executing side. What is not known to have happened is asked for again, with the same key."""
+    """Sends requests to the executing side. A request whose outcome is not known is sent again, with the same key."""
 
     def __init__(self, config: Config, graphs: Callable[[], Collection[str]], now: Callable[[], int]) -> None:
         self._config = config
@@ -41,11 +36,10 @@ class RemoteExecution:
         self._client: httpx.AsyncClient | None = None
 
     async def execute(self, request: ExecutionRequest, watch: Watch) -> ExecutionOutcome:
-        """Execute a request there."""
+        """Execute a request on the other service."""
         path = f"/api/internal/graphs/{quote(request.graph_id, safe='')}/runs"
-        body = {
-            name: getattr(request, name) for name in ("run_id", "user_id", "grant_id", "attempt", "input")
-        }
+        fields = ("run_id", "user_id", "grant_id", "attempt", "input")
+        body = {name: getattr(request, name) for name in fields}
         try:
             answer = await self._post(path, request.key, body)
         except asyncio.CancelledError:
@@ -83,8 +77,9 @@ class RemoteExecution:
             return config.graph_execution_token or "none"
         jwt = import_extra("jwt")
         now = self._now() // 1000
-        claims = {"sub": "horae-worker", "aud": config.jwt_audience, "scope": "service", "iat": now}
-        claims |= {"exp": now + TOKEN_LIFETIME}
+        claims = {
+            "sub": "horae-worker", "aud": config.jwt_audience, "scope": "service", "iat": now, "exp": now + TOKEN_LIFETIME,
+        }  # fmt: skip
         claims |= {"iss": config.jwt_issuer} if config.jwt_issuer else {}
         return str(jwt.encode(claims, config.jwt_secret, "HS256"))
 
@@ -99,11 +94,11 @@ def _read(answer: httpx.Response) -> ExecutionOutcome:
     try:
         return msgspec.json.decode(answer.content, type=ExecutionOutcome)
     except msgspec.MsgspecError:
-        raise NotStartedError("the executing side answered with what is no outcome") from None
+        raise NotStartedError("the executing side's answer is not an outcome") from None
 
 
 def _error(answer: httpx.Response, request: ExecutionRequest) -> Exception:
-    """What a problem of the executing side means; what it does not say for sure may be tried again."""
+    """The error that an answer of the executing side stands for; after an answer that is not clear, the request may be made again."""
     try:
         code = str(msgspec.json.decode(answer.content)["code"])
     except (msgspec.MsgspecError, KeyError, TypeError):

@@ -14,14 +14,14 @@ POSTGRESQL = "postgresql"
 
 
 class Statements(Protocol):
-    """A transaction in which an executor's own statements are executed."""
+    """A transaction that executes an executor's own statements."""
 
     async def execute(self, text: str, /, **values: Any) -> Sequence[Any]:  # noqa: ANN401 - what a database takes
         """Execute a statement, and return its rows; parameters are named ``:name``."""
 
 
 class Database(Protocol):
-    """The database that a program's schedules are in."""
+    """The database of a program's schedules."""
 
     @property
     def dialect(self) -> str:
@@ -39,4 +39,4 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
 
     run: Run
     checkpoints: Sequence[Checkpoint] = ()
-    """What earlier attempts of the run saved."""
+    """The checkpoints of earlier attempts of the run."""

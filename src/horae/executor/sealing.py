@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from horae.errors import InvalidInputError, NotStartedError
 from horae.extras import import_extra
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from cryptography.fernet import Fernet
 
 HIDDEN = "***"
-"""Shown instead of a secret; in an edit it stands for the stored one."""
+"""Shown instead of a secret. In an edit it stands for the stored secret."""
 _SEALED = "sealed:"
 _SALT = b"horae sealing v1"
 
 
 class Sealer:
-    """Encrypts secrets, and decrypts them. The key is made when it is first needed."""
+    """Encrypts and decrypts secrets. The key is derived when it is first needed."""
 
     def __init__(self, secret_key: str) -> None:
         self._secret_key = secret_key
@@ -35,9 +35,8 @@ class Sealer:
 
     def open(self, value: str, field: str) -> str:
         """A stored secret as it is used."""
-        wrong = NotStartedError(
-            f"{field} cannot be decrypted: HORAE_SECRET_KEY is not the one with which it was stored"
-        )
+        reason = f"{field} cannot be decrypted: HORAE_SECRET_KEY is not the one with which it was stored"
+        wrong = NotStartedError(reason)
         if not self._secret_key or not value.startswith(_SEALED):
             raise wrong
         key = self._key(field)
@@ -49,7 +48,7 @@ class Sealer:
             raise wrong from None
 
     def holds(self, sealed: str, value: str) -> bool:
-        """Whether a stored secret is this value; not if it cannot be decrypted."""
+        """Whether a stored secret has this value; false if it cannot be decrypted."""
         try:
             return self.open(sealed, "") == value
         except (NotStartedError, InvalidInputError):
@@ -67,11 +66,10 @@ class Sealer:
 
 @lru_cache(maxsize=8)
 def _derived(secret_key: str) -> Fernet:
-    """The key that encrypts. It takes long to derive, on purpose."""
+    """The encryption key. Deriving it takes long on purpose."""
     fernet = import_extra("cryptography.fernet")
     key = hashlib.scrypt(secret_key.encode(), salt=_SALT, n=2**14, r=8, p=1, dklen=32)
-    made: Fernet = fernet.Fernet(base64.urlsafe_b64encode(key))
-    return made
+    return cast("Fernet", fernet.Fernet(base64.urlsafe_b64encode(key)))
 
 
 def redact(options: Any) -> Any:  # noqa: ANN401 - any JSON

@@ -27,7 +27,7 @@ def text_of(data: bytes, most: int) -> str:
 
 
 class Secrets(tuple[bytes, ...]):
-    """Texts to hide. They do not show themselves either: a report of a crash may have the variables of all frames."""
+    """Texts to hide. Their ``repr`` hides them too: a crash report may show the variables of all frames."""
 
     __slots__ = ()
 
@@ -43,7 +43,7 @@ def secrets_in(values: Iterable[str]) -> Secrets:
 
 
 def without(data: bytes, secrets: Iterable[bytes]) -> bytes:
-    """An output with every secret hidden, in case the destination sent one back."""
+    """An output with every secret replaced, in case the destination sent one back."""
     for secret in secrets:
         data = data.replace(secret, HIDDEN)
     return data
@@ -75,7 +75,7 @@ def storable(text: str) -> str:
 
 
 def without_credentials(text: str) -> str:
-    """A text without what looks like a token, or like the password in an address."""
+    """A text without what looks like a token, or like a password in a URL."""
     if "earer " in text or "eyJ" in text or "://" in text:
         return _CREDENTIALS.sub("***", text)
     return text

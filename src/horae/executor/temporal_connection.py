@@ -20,7 +20,7 @@ A = TypeVar("A", bound=Message)
 
 
 def channel_to(target: str) -> grpc.aio.Channel:
-    """A channel to a server; it connects when it is used, and again when it was cut off."""
+    """A channel to a server; it connects when it is first used, and reconnects when it was cut off."""
     options = [
         ("grpc.max_receive_message_length", MAX_ANSWER_BYTES),
         ("grpc.max_send_message_length", MAX_REQUEST_BYTES),
@@ -33,16 +33,16 @@ def channel_to(target: str) -> grpc.aio.Channel:
 
 
 class TemporalConnection:
-    """A server, with a token for those that ask for one."""
+    """A connection to a server, with a token if the server asks for one."""
 
     def __init__(self, target: str, token: str | None = None) -> None:
         self.target = target
-        self._metadata = () if not token else (("authorization", f"Bearer {token}"),)
+        self._metadata = (("authorization", f"Bearer {token}"),) if token else ()
         self._channel: grpc.aio.Channel | None = None
 
     async def send(self, request: Message, kind: type[A], seconds: float) -> A:
-        """The answer to a request; the server's error is raised as it is."""
-        if self._channel is None:  # it belongs to the event loop that uses it
+        """Send a request and return the answer; raise the server's error as it is."""
+        if self._channel is None:  # a channel belongs to the event loop that uses it
             self._channel = channel_to(self.target)
         method = type(request).__name__.removesuffix("Request")
         send: Any = self._channel.unary_unary(f"/{SERVICE}/{method}")

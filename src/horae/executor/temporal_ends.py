@@ -14,28 +14,28 @@ MAX_CAUSES = 10
 
 
 def continued_by(event: HistoryEvent) -> str:
-    """The run that goes on for the one whose last event this is: it continued as new, or Temporal retries it; empty if there is none."""
-    following: str = getattr(_said(event), "new_execution_run_id", "")
+    """The id of the run that continues the one with this last event, as new or as Temporal's retry; empty if there is none."""
+    following: str = getattr(_attributes(event), "new_execution_run_id", "")
     return following
 
 
 def end_of(event: HistoryEvent) -> End:
-    """What the last event of a workflow's history says."""
-    said: Any = _said(event)
+    """How a workflow ended, by the last event of its history."""
+    attributes: Any = _attributes(event)
     match (event.WhichOneof("attributes") or "").removeprefix("workflow_execution_"):
         case "completed_event_attributes":
-            return End(ending=Ending.SUCCEEDED, result=values_of(said.result))
+            return End(ending=Ending.SUCCEEDED, result=values_of(attributes.result))
         case "failed_event_attributes":
-            return failed(words_of(said.failure))
+            return failed(words_of(attributes.failure))
         case "timed_out_event_attributes":
             return failed("it timed out")
         case "canceled_event_attributes":
             return End(ending=Ending.STOPPED, reason="it was cancelled")
         case "terminated_event_attributes":
-            reason = f"it was terminated: {said.reason}" if said.reason else "it was terminated"
+            reason = f"it was terminated: {attributes.reason}" if attributes.reason else "it was terminated"
             return End(ending=Ending.STOPPED, reason=reason)
         case _:
-            return failed(f"it ended in a way that is not known here, with event {event.event_type}")
+            return failed(f"it ended in an unknown way, with event {event.event_type}")
 
 
 def failed(reason: str) -> End:
@@ -43,7 +43,7 @@ def failed(reason: str) -> End:
     return End(ending=Ending.FAILED, reason=reason)
 
 
-def _said(event: HistoryEvent) -> object:
+def _attributes(event: HistoryEvent) -> object:
     return getattr(event, event.WhichOneof("attributes") or "", None)
 
 

@@ -1,7 +1,7 @@
 """Hands actions to Temporal: a workflow by its type, followed to its end, cancelled or terminated when its run is stopped.
 
-A workflow's id and the id of the request that starts it are the id of the hand-off. So a start that is sent again, because a process died
-before it could record anything, finds the workflow that it started before: none is lost, and none is started twice.
+The id of the hand-off is the workflow's id and the id of the request that starts it. So a start that is sent again, because a process
+died before it could record anything, finds the workflow that it started before: none is lost, and none is started twice.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class TemporalExecutor(HandOffExecutor):
                 if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
                     continue
                 if error.code() is not grpc.StatusCode.ALREADY_EXISTS:
-                    reason = f"the workflow cannot be started on Temporal at {self._connection.target}: {_said(error)}"
+                    reason = f"the workflow cannot be started on Temporal at {self._connection.target}: {_words(error)}"
                     raise NotStartedError(reason, permanent=error.code() in _WRONG) from None
                 if request.workflow_id_reuse_policy != _REJECT:  # the id is not made of the run's key
                     reason = f'another workflow with the id "{request.workflow_id}" is running on Temporal'
@@ -109,18 +109,19 @@ class TemporalExecutor(HandOffExecutor):
             }
 
     async def follow(self, work: HandOff) -> End:
-        """How the workflow ended, once it has, also as another run that continues it; while the server is away, it is asked again."""
+        """Wait for the end of the workflow, or of the run that continues it; while the server is away, it is asked again."""
         receipt, token, wait = work.receipt, b"", FIRST_WAIT_S
         while True:
             request = api.GetWorkflowExecutionHistoryRequest(
-                namespace=receipt["namespace"], execution=_execution(receipt), wait_new_event=True, next_page_token=token,
+                namespace=receipt["namespace"], wait_new_event=True, next_page_token=token,
+                execution=WorkflowExecution(workflow_id=receipt["workflow_id"], run_id=receipt["run_id"]),
                 history_event_filter_type=HistoryEventFilterType.HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT,
             )  # fmt: skip
             try:
                 answer = await self._connection.send(request, api.GetWorkflowExecutionHistoryResponse, POLL_S)
             except grpc.aio.AioRpcError as error:
                 if error.code() in _WRONG:
-                    return failed(f"its end cannot be known: {_said(error)}")
+                    return failed(f"its end cannot be known: {_words(error)}")
                 if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
                     await asyncio.sleep(wait)
                     wait = min(wait * 2, MAX_WAIT_S)
@@ -135,24 +136,22 @@ class TemporalExecutor(HandOffExecutor):
 
     async def stop(self, work: HandOff, *, force: bool) -> None:
         """Ask for the workflow's cancellation, or terminate it."""
-        run = {"namespace": work.receipt["namespace"], "identity": IDENTITY}
-        # Without the id of its run: another run may continue the workflow by now.
-        execution = WorkflowExecution(workflow_id=work.receipt["workflow_id"])
+        receipt = work.receipt
+        which: dict[str, Any] = {
+            "namespace": receipt["namespace"], "identity": IDENTITY, "first_execution_run_id": receipt["first_run_id"],
+            # Without the id of its run: another run may continue the workflow by now.
+            "workflow_execution": WorkflowExecution(workflow_id=receipt["workflow_id"]),
+        }  # fmt: skip
         if force:
-            request: Message = api.TerminateWorkflowExecutionRequest(
-                **run, workflow_execution=execution, first_execution_run_id=work.receipt["first_run_id"],
-                reason="its run was stopped",
-            )  # fmt: skip
-            await self._ask(request, api.TerminateWorkflowExecutionResponse)
+            terminate = api.TerminateWorkflowExecutionRequest(**which, reason="its run was stopped")
+            await self._ask(terminate, api.TerminateWorkflowExecutionResponse)
         else:
-            request = api.RequestCancelWorkflowExecutionRequest(
-                **run, workflow_execution=execution, first_execution_run_id=work.receipt["first_run_id"],
-                request_id=_request_id(work), reason="its run was cancelled",
-            )  # fmt: skip
-            await self._ask(request, api.RequestCancelWorkflowExecutionResponse)
+            which["request_id"] = _request_id(work)
+            cancel = api.RequestCancelWorkflowExecutionRequest(**which, reason="its run was cancelled")
+            await self._ask(cancel, api.RequestCancelWorkflowExecutionResponse)
 
     async def _ask(self, request: Message, kind: type[Message]) -> None:
-        """Ask for something until the server has answered; that the workflow has ended is an answer."""
+        """Send a request until the server answers; that the workflow has ended is an answer."""
         wait = FIRST_WAIT_S
         while True:
             try:
@@ -166,13 +165,9 @@ class TemporalExecutor(HandOffExecutor):
                 return
 
 
-def _execution(receipt: Mapping[str, Any]) -> WorkflowExecution:
-    return WorkflowExecution(workflow_id=receipt["workflow_id"], run_id=receipt["run_id"])
-
-
 def _request_id(work: HandOff) -> str:
     return str(uuid5(NAMESPACE_URL, work.id))
 
 
-def _said(error: grpc.aio.AioRpcError) -> str:
+def _words(error: grpc.aio.AioRpcError) -> str:
     return f"{error.code().name}: {' '.join((error.details() or '').split())[:500]}"

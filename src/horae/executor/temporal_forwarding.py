@@ -1,4 +1,4 @@
-"""Workflows that a Temporal client's schedule starts: on the cluster that the operator named, with the ids that Temporal gives them."""
+"""Workflows that the schedules of Temporal clients start: on the operator's cluster, with the ids that Temporal gives them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class WorkflowOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 def read_message(message: str) -> NewWorkflowExecutionInfo:
-    """The message that options have."""
+    """Decode the message of options."""
     try:
         return NewWorkflowExecutionInfo.FromString(base64.b64decode(message, validate=True))
     except (ValueError, DecodeError):
@@ -50,7 +50,7 @@ def read_message(message: str) -> NewWorkflowExecutionInfo:
 
 
 def workflow_of(options: WorkflowOptions, given: Any) -> NewWorkflowExecutionInfo:  # noqa: ANN401 - any JSON
-    """What is started, with an input: payloads that say this input stay as they were sent."""
+    """The workflow to start with an input. Payloads that have this value already stay as they were sent."""
     info = read_message(options.message)
     if info.workflow_type.name != options.workflow_type:
         info.workflow_type.CopyFrom(WorkflowType(name=options.workflow_type))
@@ -62,7 +62,7 @@ def workflow_of(options: WorkflowOptions, given: Any) -> NewWorkflowExecutionInf
 
 
 def options_of(info: NewWorkflowExecutionInfo) -> dict[str, str]:
-    """The options that start a workflow; what the action says itself, or can say again, is not kept in them twice."""
+    """The options that start a workflow, without what the action has itself or can derive again."""
     kept = NewWorkflowExecutionInfo()
     kept.CopyFrom(info)
     kept.ClearField("workflow_id")
@@ -77,7 +77,7 @@ def options_of(info: NewWorkflowExecutionInfo) -> dict[str, str]:
 
 
 class ForwardingExecutor(TemporalExecutor):
-    """The kind ``temporal-workflow``: starts any workflow, in the namespace that is the owner's."""
+    """The kind ``temporal-workflow``: starts any workflow, in the owner's namespace."""
 
     kind = TEMPORAL_WORKFLOW
     options = WorkflowOptions

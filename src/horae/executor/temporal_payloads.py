@@ -1,7 +1,7 @@
 """Temporal's payloads as JSON, and back. Pure.
 
-A payload with JSON becomes that JSON. Any other becomes ``{"metadata": {"encoding": …}, "data": BASE64}``: its bytes, as JSON can carry
-them. :func:`payload_of` makes the same payload of it again.
+A payload with JSON becomes that JSON. Any other becomes ``{"metadata": {"encoding": …}, "data": BASE64}``, of which
+:func:`payload_of` makes the same payload again.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _opened(envelope: Mapping[str, Any]) -> Payload | None:
 
 
 def search_value_of(payload: Payload) -> SearchValue:
-    """A search attribute; a list of one value is that value, and what is no single value becomes its JSON."""
+    """A search attribute: a list of one value becomes that value, other lists and objects become their JSON."""
     value = value_of(payload)
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
@@ -93,7 +93,7 @@ def search_payload_of(value: SearchValue) -> Payload:
 
 
 def add_types(attributes: SearchAttributes) -> None:
-    """Give a type to the search attributes that have none, as Temporal's server does: its command warns of those without."""
+    """Add the type to search attributes that have none, as Temporal's server does: its command warns if one is missing."""
     for payload in attributes.indexed_fields.values():
         kind = _TYPES.get(type(value_of(payload)))
         if kind is not None and "type" not in payload.metadata:
