@@ -5,6 +5,7 @@ from __future__ import annotations
 from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.errors import DatabaseUrlError
+from horae.extras import import_extra
 from horae.store.port import Store
 
 
@@ -12,6 +13,7 @@ def store_of(database: str, config: Config, clock: Clock) -> Store:
     """The store for an address; its driver is imported on demand. With a virtual clock, SQLite runs without a thread."""
     lease = config.lease_ms / 1000
     if database.startswith(("postgresql://", "postgres://")):
+        import_extra("asyncpg", "postgres")
         from horae.store.postgres import PostgresStore  # noqa: PLC0415
 
         return PostgresStore(database, schema=config.schema, lease=lease)

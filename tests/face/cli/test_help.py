@@ -123,3 +123,14 @@ def test_a_part_that_is_not_installed_is_named(tmp_path: Path, module: str, comm
     assert ran.returncode == 2
     assert f"{module} is not installed" in ran.stderr
     assert "hint: pip install 'horae[service]'" in ran.stderr
+
+
+@pytest.mark.parametrize("command", ["schedules list", "migrate", "serve"])
+def test_postgresql_without_its_driver_names_the_driver(tmp_path: Path, command: str):
+    (tmp_path / "asyncpg.py").write_text("raise ModuleNotFoundError('no asyncpg', name='asyncpg')")
+    ran = horae_process(
+        *command.split(), "--database", "postgresql://127.0.0.1:1/horae", PYTHONPATH=str(tmp_path)
+    )
+    assert ran.returncode == 2
+    assert "asyncpg is not installed" in ran.stderr
+    assert "hint: pip install 'horae[postgres]'" in ran.stderr

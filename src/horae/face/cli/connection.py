@@ -82,8 +82,6 @@ async def _in_process(
         tls_client_ca="",
         commands=commands or config.commands,
     )
-    if config.database_url.startswith(("postgresql://", "postgres://")):
-        import_extra("asyncpg", "postgres")
     app = App(config.database_url, config=config)
     app.use_builtin()  # every service can run these, also one that starts later
     await _open(app, source)

@@ -8,7 +8,6 @@ from horae.app import App
 from horae.app.database_inspection import inspect
 from horae.clock import SystemClock
 from horae.errors import DatabaseVersionError
-from horae.extras import import_extra
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.connection import settings
 
@@ -24,8 +23,6 @@ async def migrate(given: Command) -> None:
       horae migrate --database postgresql://owner@db/horae
     """
     config = settings(given.target)
-    if config.database_url.startswith(("postgresql://", "postgres://")):
-        import_extra("asyncpg", "postgres")
     clock = SystemClock()
     before = await inspect(config.database_url, config.schema, lambda: int(clock.now().timestamp() * 1000))
     if before.version > before.known:
