@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from horae.face.cli.render import ledger_table, run_table, schedule_table
+from horae.face.cli.render import run_table, schedule_table
 from horae.face.cli.tables import Table, facts, table
 from tests.face.cli.command import horae, horae_process
 
@@ -42,7 +42,7 @@ def test_what_matters_stays_at_any_width(width: int):
     for shown, whole in [
         (schedule_table([SCHEDULE]), [ID, "running !", "Mon 2026-03-09 09:00:00 +01:00"]),
         (run_table([RAN], "Europe/Berlin"), [RUN, "Mon 2026-03-09 09:00:00 +01:00", "terminated"]),
-        (ledger_table([RANGE, RAN | {"schedule_id": ID, "owner": ""}], "Europe/Berlin", whose=True), [ID, RUN, "Mon 2026-03-09 09:00:00 +01:00", "skipped"]),
+        (run_table([RANGE, RAN | {"schedule_id": ID, "owner": ""}], "Europe/Berlin", whose=True), [ID, RUN, "Mon 2026-03-09 09:00:00 +01:00", "skipped"]),
     ]:  # fmt: skip
         lines = printed(shown, width)
         assert all(len(line) <= width for line in lines), lines

@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 from horae import __version__
 from horae.errors import HoraeError
-from horae.face.cli.command_base import PlainGroup
 from horae.face.cli.printing import report
 from horae.face.cli.target import DatabaseOption, JsonOption, OwnerOption, Target, TokenOption, UrlOption
 from horae.face.cli.typer_errors import is_request_for_help, is_usage_error, usage_error
@@ -34,7 +34,7 @@ PANELS = {
 FILES = {"next": "next_times", "import": "import_crontab"}
 
 
-class Commands(PlainGroup):
+class Commands(TyperGroup):
     """The commands of ``horae``; a file is loaded when its command is asked for."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer's own, which differs between versions
@@ -44,9 +44,9 @@ class Commands(PlainGroup):
         panel = next((panel for panel, names in PANELS.items() if cmd_name in names), None)
         if panel is not None and cmd_name not in self.commands:
             module = importlib.import_module(f"{__name__}.{FILES.get(cmd_name, cmd_name)}")
-            made: Any = get_command(module.cli)
-            made.rich_help_panel = panel
-            self.commands[cmd_name] = made
+            command: Any = get_command(module.cli)
+            command.rich_help_panel = panel
+            self.commands[cmd_name] = command
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from rich.text import Text
-
 from horae.errors import InvalidInputError
 from horae.face.api_client import path
-from horae.face.cli.command_base import Session, command, confirm, group
+from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Limit, Yes, argument, option
 from horae.face.cli.render import at, details, joined, listing, short
 from horae.face.cli.schedule_options import CALENDAR_EXAMPLE
@@ -79,6 +77,4 @@ async def delete(session: Session, name: Name, yes: Yes = False) -> None:
 
     horae calendars delete us-holidays
     """
-    confirm(f"Delete the calendar {name}?", yes=yes)
-    await session.client.delete(path("calendars", name))
-    session.show({"deleted": name}, lambda _: Text(f"Deleted {name}."))
+    await session.delete("calendar", name, yes=yes)

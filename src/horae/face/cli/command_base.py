@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_type_hints
 import msgspec
 import typer
 from rich.console import Group, RenderableType
-from typer.core import TyperCommand, TyperGroup
+from rich.text import Text
 
 from horae.clock import SystemClock
 from horae.errors import InvalidInputError
@@ -30,57 +30,33 @@ Render = Callable[[list[dict[str, Any]]], RenderableType]
 V = TypeVar("V")
 
 
-class _PlainFlags:
-    """A command whose help shows no type beside options that take no value."""
-
-    def get_params(self, ctx: Any) -> list[Any]:  # noqa: ANN401 - typer's own, which differ between versions
-        found: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for each in found:
-            if getattr(each, "is_flag", False):
-                each.metavar = ""
-        return found
-
-
-class PlainCommand(_PlainFlags, TyperCommand):
-    """One of the commands."""
-
-
-class PlainGroup(_PlainFlags, TyperGroup):
-    """Commands below a name."""
-
-
 def group(name: str | None = None, help: str | None = None) -> typer.Typer:  # noqa: A002 - as typer calls it
-    """Commands of one file: of one name, or those below a name."""
-    made = typer.Typer(
-        name=name,
-        help=help,
-        cls=PlainGroup,
-        no_args_is_help=name is not None,
-        rich_markup_mode="rich",
-        add_completion=False,
+    """The commands of a file: one command, or with a name its subcommands."""
+    commands = typer.Typer(
+        name=name, help=help, no_args_is_help=name is not None, rich_markup_mode="rich", add_completion=False
     )
-    if name is not None:  # a single command is below the name, too
-        made.callback()(lambda: None)
-    return made
+    if name is not None:  # a callback makes even a single command a subcommand
+        commands.callback()(lambda: None)
+    return commands
 
 
 class Command:
-    """One use of a command: where it works, and how it answers."""
+    """One invocation of a command: what it works on, and how it answers."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
         self.as_json = target.as_json
 
-    def show(self, value: V, render: Callable[[V], RenderableType]) -> None:
-        """Answer with JSON, or with what people read."""
+    def show(self, value: V, render: str | Callable[[V], RenderableType]) -> None:
+        """Answer with JSON, or with what people read: a sentence, or what ``render`` makes of the value."""
         if self.as_json:
             print_json(value)
         else:
-            show(render(value))
+            show(Text(render) if isinstance(render, str) else render(value))
 
 
 class Session(Command):
-    """One use of a command that asks the API."""
+    """One invocation of a command that calls the API."""
 
     def __init__(self, target: Target, client: Client) -> None:
         super().__init__(target)
@@ -102,6 +78,12 @@ class Session(Command):
         self.show(
             found[:limit], lambda items: Group(render(items), more) if len(found) > limit else render(items)
         )
+
+    async def delete(self, kind: str, name: str, *, yes: bool) -> None:
+        """Delete a thing after a confirmation."""
+        confirm(f"Delete the {kind} {name}?", yes=yes)
+        await self.client.delete(path(f"{kind}s", name))
+        self.show({"deleted": name}, f"Deleted {name}.")
 
     async def moment(
         self, text: str | None, option: str, schedule_id: str | None, zone: str | None = None
@@ -134,7 +116,7 @@ def command(
                 values[key] = kind(**{field: values.pop(field) for field in kind.__struct_fields__})
             target = (context.obj or Target()).but(nearer)
             if first.annotation is Session:
-                run_to_end(_converse(function, target, values))
+                run_to_end(_with_session(function, target, values))
             elif (work := function(Command(target), **values)) is not None:
                 run_to_end(work)
 
@@ -149,7 +131,7 @@ def command(
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         required = any(each.default is inspect.Parameter.empty for each in options)
         settings = {"ignore_unknown_options": True} if lenient else None
-        group.command(name, cls=PlainCommand, no_args_is_help=required, context_settings=settings)(run)
+        group.command(name, no_args_is_help=required, context_settings=settings)(run)
         return function
 
     return register
@@ -172,7 +154,7 @@ def _parameter(name: str, kind: object, default: object = inspect.Parameter.empt
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
 
 
-async def _converse(function: Function, target: Target, values: dict[str, Any]) -> None:
+async def _with_session(function: Function, target: Target, values: dict[str, Any]) -> None:
     async with connected(target) as client:
         await function(Session(target, client), **values)
 

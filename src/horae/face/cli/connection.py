@@ -28,16 +28,19 @@ async def connected(target: Target, commands: str | None = None) -> AsyncIterato
 
     ``commands`` is the file that names what can be run, if it is not the one of the settings.
     """
-    sources, target = target.sources, target.resolved()
+    given, target = target, target.resolved()
     httpx = import_extra("httpx")
     if target.url is None:
-        async with _in_process(target, httpx, commands, sources.database) as client:
+        async with _in_process(target, httpx, commands) as client:
             yield client
         return
-    headers = {"Authorization": f"Bearer {_token(target.token, sources.token)}"} if target.token else {}
+    source = given.source("url")
+    headers = (
+        {"Authorization": f"Bearer {_token(target.token, given.source('token'))}"} if target.token else {}
+    )
     if not target.url.startswith(("http://", "https://")):
         raise InvalidInputError(
-            sources.url, f'is "{target.url}", which is no address', hint="such as http://127.0.0.1:8420"
+            source, f'is "{target.url}", which is no address', hint="such as http://127.0.0.1:8420"
         )
     try:
         http = httpx.AsyncClient(
@@ -46,10 +49,10 @@ async def connected(target: Target, commands: str | None = None) -> AsyncIterato
         )  # fmt: skip
     except (httpx.InvalidURL, ValueError) as error:
         raise InvalidInputError(
-            sources.url, f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
+            source, f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
         ) from None
     async with http:
-        yield Client(http, target.url, target.owner, sources.url)
+        yield Client(http, target.url, target.owner, source)
 
 
 def _token(text: str, source: str) -> str:
@@ -61,12 +64,7 @@ def _token(text: str, source: str) -> str:
 
 
 @asynccontextmanager
-async def _in_process(
-    target: Target,
-    httpx: Any,  # noqa: ANN401 - a module
-    commands: str | None,
-    source: str,
-) -> AsyncIterator[Client]:
+async def _in_process(target: Target, httpx: Any, commands: str | None) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
     from horae.app import App  # noqa: PLC0415 - the engine loads when it is asked for
 
     import_extra("litestar")
@@ -84,7 +82,7 @@ async def _in_process(
     )
     app = App(config.database_url, config=config)
     app.use_builtin()  # every service can run these, also one that starts later
-    await _open(app, source)
+    await _open(app, target.source("database"))
     try:
         transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as http:

@@ -7,8 +7,7 @@ from typing import Annotated, Any
 
 from horae.face.api_client import EVERYTHING, path
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.completion import schedule_ids
-from horae.face.cli.options import ManagedBy, WithPrefix, WithTag, argument, flag
+from horae.face.cli.options import ManagedBy, WithPrefix, WithTag, argument, flag, schedule_ids
 from horae.face.cli.printing import print_json
 from horae.face.documents.files import yaml_text
 from horae.face.documents.schedule_documents import calendar_document, check_unique, schedule_document

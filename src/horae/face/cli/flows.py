@@ -186,7 +186,7 @@ async def publish(
     """
     body = {"topic": topic, "message_id": message_id, "payload": read_json(payload, "--payload")}
     found = await session.client.post(path("flows", flow, "events"), body)
-    session.show(found, lambda _: Text(f"Published {message_id}."))
+    session.show(found, f"Published {message_id}.")
 
 
 @command(cli, "inputs")
@@ -212,7 +212,7 @@ async def skip(
     """
     body = {"source": source, "type": type, "id": id}
     found = await session.client.post(path("flows", flow, "inputs", "skip"), body)
-    session.show(found, lambda answer: Text(f"Skipped {answer['skipped']} events."))
+    session.show(found, f"Skipped {found['skipped']} events.")
 
 
 @command(cli, "explain", lenient=True)
@@ -228,4 +228,4 @@ async def explain(
     """
     at = await session.moment(time, "TIME", None)
     found = await session.client.get(path("flows", flow, "explain"), time=at, handler=handler)
-    session.show(found, lambda answer: Text(answer["sentence"]))
+    session.show(found, str(found["sentence"]))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from rich.text import Text
-
 from horae.face.api_client import path
 from horae.face.cli.command_base import Session, command, confirm, group
 from horae.face.cli.options import Limit, Yes, argument, option
@@ -74,9 +72,7 @@ async def revoke(session: Session, grant_id: GrantId, yes: Yes = False) -> None:
     horae grants revoke 3f1c0d52-9c0e-4f0c-8d59-6f1c58a0a7f1
     """
     confirm(f"Revoke the grant {grant_id}?", yes=yes)
-    session.show(
-        await session.client.post(path("grants", grant_id, "revoke")), lambda _: Text(f"Revoked {grant_id}.")
-    )
+    session.show(await session.client.post(path("grants", grant_id, "revoke")), f"Revoked {grant_id}.")
 
 
 @command(cli, "renew")

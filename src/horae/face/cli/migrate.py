@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from horae.app import App
 from horae.app.database_inspection import inspect
 from horae.clock import SystemClock
@@ -33,4 +31,4 @@ async def migrate(given: Command) -> None:
     done = f"Migrated the database from version {before.version} to {before.known}."
     if before.version == before.known:
         done = f"The database is up to date: version {before.known}."
-    given.show({"from": before.version, "to": before.known}, lambda _: Text(done))
+    given.show({"from": before.version, "to": before.known}, done)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
+import msgspec
 import typer
 
-from horae.face.cli.completion import schedule_ids
+from horae.face.cli.connection import connected
+from horae.face.cli.target import Target
 from horae.model import Overlap
 
 WHEN, WHAT, HOW = "When", "What", "How"
 """Panels of the help."""
+MAX_COMPLETIONS = 50
+_COMPLETION_SECONDS = 3
 
 
 def option(name: str, metavar: str | None, meaning: str, panel: str | None = None, **more: Any) -> Any:  # noqa: ANN401 - typer's own
@@ -33,6 +38,21 @@ def argument(metavar: str, meaning: str, **more: Any) -> Any:  # noqa: ANN401
 def number(name: str, meaning: str, most: int | None = None) -> Any:  # noqa: ANN401
     """An option that is a number from 1 on, and shows its default."""
     return option(name, "N", meaning, min=1, max=most, show_default=True)
+
+
+def schedule_ids(context: typer.Context, incomplete: str) -> list[str]:
+    """The ids that a shell offers for a prefix; none if neither server nor database answers."""
+
+    async def ids(target: Target) -> list[str]:
+        async with connected(target) as client:
+            found = await client.items("/schedules", MAX_COMPLETIONS, prefix=incomplete or None)
+            return [each["id"] for each in found]
+
+    try:
+        before, after = (msgspec.convert(each.params, Target) for each in (context.find_root(), context))
+        return asyncio.run(asyncio.wait_for(ids(before.but(after)), _COMPLETION_SECONDS))
+    except Exception:  # an error would only disturb the command line
+        return []
 
 
 ScheduleId = Annotated[str, argument("ID", "The schedule's id.", autocompletion=schedule_ids)]

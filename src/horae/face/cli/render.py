@@ -62,8 +62,8 @@ def schedule_table(items: Sequence[Json]) -> RenderableType:
 
 def _owners(items: Sequence[Json]) -> list[str]:
     """The owner of each thing; nothing where all have the same."""
-    several = len({each["owner"] for each in items}) > 1
-    return [(each["owner"] or "–") if several else "" for each in items]
+    owners = [each.get("owner") or "–" for each in items]
+    return owners if len(set(owners)) > 1 else [""] * len(items)
 
 
 def _flagged(each: Json) -> Text:
@@ -159,14 +159,6 @@ def _unusual(policies: Json) -> Json:
         for name in Policies.__struct_fields__
     }
     return {name: value for name, value in policies.items() if value != usual.get(name)}
-
-
-def run_table(items: Iterable[Json], zone: str, *, title: str | None = None) -> Table:
-    """Runs, newest first: slot, status, and why."""
-    rows = [
-        (*clock(run["nominal"], zone), word(run["status"]), took(run), why(run), Text(run["id"], style="dim")) for run in items
-    ]  # fmt: skip
-    return table(f"{title or 'slot'} ({zone})", "UTC?", "status", "took>?", "why~", "run!", rows=rows)
 
 
 def why(run: Json) -> str:
@@ -277,8 +269,10 @@ def backfill_table(items: Sequence[Json], zone: str) -> RenderableType:
     return table("id!", f"from ({zone})", "UTC?", "to", "status", "made>", "of>", "overlap?", rows=rows)
 
 
-def ledger_table(items: Sequence[Json], zone: str, *, whose: bool) -> RenderableType:
-    """Runs, and ranges of slots that did not run among them; ``whose`` says of which schedules. Several owners are named."""
+def run_table(
+    items: Sequence[Json], zone: str, *, title: str = "slot", whose: bool = False
+) -> RenderableType:
+    """Runs, and ranges of slots that did not run; ``whose`` names their schedules, and the owners if there are several."""
     if not items:
         return none("No runs.")
     rows = [
@@ -288,7 +282,17 @@ def ledger_table(items: Sequence[Json], zone: str, *, whose: bool) -> Renderable
         )
         for each, owner in zip(items, _owners(items), strict=True)
     ]  # fmt: skip
-    headings = ("schedule!", "owner", f"slot ({zone})", "UTC??", "to?", "slots>?", "status", "took>?", "why~")
+    headings = (
+        "schedule!",
+        "owner",
+        f"{title} ({zone})",
+        "UTC??",
+        "to?",
+        "slots>?",
+        "status",
+        "took>?",
+        "why~",
+    )
     return table(*headings, "run!", rows=rows)
 
 

@@ -33,22 +33,29 @@ LATE = timedelta(seconds=10)
 Key = tuple[str, ...]
 
 
-async def shown_to_end(session: Session, run_id: str) -> None:
-    """Wait until a run has ended, and show it; the exit status is 1 unless it succeeded."""
+async def show_run(session: Session, run: Json, *, wait: bool = False) -> None:
+    """Show a run; with ``wait`` once it has ended, and the exit status is 1 unless it succeeded."""
+    if wait:
+        run = await _ended(session, run["id"])
+    session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"], run["owner"])))
+    if wait and run["status"] != Status.SUCCEEDED:
+        raise typer.Exit(1)
+
+
+async def _ended(session: Session, run_id: str) -> Json:
+    """Wait until a run has ended."""
     screen = console(stderr=True)
     with screen.status(f"waiting for the run {run_id}") if screen.is_terminal else nullcontext():
         hinted = False
         for polls in count():
-            run = await session.client.get(path("runs", run_id))
+            run: Json = await session.client.get(path("runs", run_id))
             if run["status"] not in OPEN:
                 break
             if not hinted and polls % HINT_POLLS == HINT_POLLS - 1 and not await _is_any_node_alive(session):
                 screen.print(NO_NODE, style="yellow")
                 hinted = True
             await asyncio.sleep(POLL_SECONDS)
-    session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"], run["owner"])))
-    if run["status"] != Status.SUCCEEDED:
-        raise typer.Exit(1)
+    return run
 
 
 async def _is_any_node_alive(session: Session) -> bool:

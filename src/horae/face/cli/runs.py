@@ -9,7 +9,6 @@ import msgspec
 
 from horae.face.api_client import path
 from horae.face.cli.command_base import Session, command, group
-from horae.face.cli.completion import schedule_ids
 from horae.face.cli.options import (
     Input,
     Limit,
@@ -21,9 +20,10 @@ from horae.face.cli.options import (
     flag,
     number,
     option,
+    schedule_ids,
 )
-from horae.face.cli.render import Json, ledger_table, run_panel
-from horae.face.cli.run_following import follow, shown_to_end
+from horae.face.cli.render import run_table
+from horae.face.cli.run_following import follow, show_run
 from horae.face.cli.run_logs import print_logs
 from horae.face.cli.schedule_options import start_fields
 from horae.model import Reason, Status
@@ -73,7 +73,7 @@ async def list_runs(
     query = await which.query(session)
     query["until"] = await session.moment(until, "--until", which.schedule_id, which.timezone)
     query |= {"status": ",".join(which.status) if which.status else None, "reason": which.reason}
-    table = partial(ledger_table, zone=await which.zone(session), whose=which.schedule_id is None)
+    table = partial(run_table, zone=await which.zone(session), whose=which.schedule_id is None)
     await session.show_list("/runs", limit, table, order="latest", **query)
 
 
@@ -101,7 +101,7 @@ async def show(session: Session, run_id: RunId) -> None:
 
     horae runs show 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
-    await _show(session, await session.client.get(path("runs", run_id)))
+    await show_run(session, await session.client.get(path("runs", run_id)))
 
 
 @command(cli, "logs")
@@ -138,10 +138,7 @@ async def rerun(
     horae runs rerun 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11 --note "the source is back" --wait
     """
     run = await session.client.post(path("runs", run_id, "rerun"), start_fields(overlap, input, note))
-    if wait:
-        await shown_to_end(session, run["id"])
-    else:
-        await _show(session, run)
+    await show_run(session, run, wait=wait)
 
 
 @command(cli, "cancel")
@@ -150,7 +147,7 @@ async def cancel(session: Session, run_id: RunId) -> None:
 
     horae runs cancel 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
-    await _show(session, await session.client.post(path("runs", run_id, "cancel")))
+    await show_run(session, await session.client.post(path("runs", run_id, "cancel")))
 
 
 @command(cli, "terminate")
@@ -159,8 +156,4 @@ async def terminate(session: Session, run_id: RunId) -> None:
 
     horae runs terminate 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
-    await _show(session, await session.client.post(path("runs", run_id, "terminate")))
-
-
-async def _show(session: Session, run: Json) -> None:
-    session.show(run, partial(run_panel, zone=await session.zone(run["schedule_id"], run["owner"])))
+    await show_run(session, await session.client.post(path("runs", run_id, "terminate")))

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from horae.errors import InvalidInputError
 from horae.face.api_client import path
-from horae.face.cli.command_base import Session, confirm
+from horae.face.cli.command_base import Session
 from horae.face.cli.options import (
     DryRun,
     Input,
@@ -26,7 +26,7 @@ from horae.face.cli.options import (
 )
 from horae.face.cli.printing import both, none, warn
 from horae.face.cli.render import Json
-from horae.face.cli.run_following import shown_to_end
+from horae.face.cli.run_following import show_run
 from horae.face.cli.schedule_options import (
     TIMES,
     How,
@@ -212,7 +212,7 @@ async def trigger(
     body = start_fields(overlap, input, note)
     accepted = await session.client.post(path("schedules", schedule_id, "trigger"), body)
     if wait:
-        await shown_to_end(session, accepted["run_id"])
+        await show_run(session, {"id": accepted["run_id"]}, wait=True)
         return
     sentence = f"Triggered {schedule_id}: the run is {accepted['run_id']}."
     session.show(accepted, lambda run: Group(Text(sentence), none(f"horae runs show {run['run_id']}")))
@@ -223,9 +223,7 @@ async def delete(session: Session, schedule_id: ScheduleId, yes: Yes = False) ->
 
     horae schedules delete report --yes
     """
-    confirm(f"Delete the schedule {schedule_id}?", yes=yes)
-    await session.client.delete(path("schedules", schedule_id))
-    session.show({"deleted": schedule_id}, lambda _: Text(f"Deleted {schedule_id}."))
+    await session.delete("schedule", schedule_id, yes=yes)
 
 
 def warn_of(stored: Json) -> None:

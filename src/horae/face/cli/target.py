@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 import typer
@@ -31,14 +31,6 @@ OwnerOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Answer with JSON, for programs.")]
 
 
-class Sources(msgspec.Struct, frozen=True, kw_only=True):
-    """The options or settings that said where a command works."""
-
-    url: str
-    token: str
-    database: str
-
-
 class Target(msgspec.Struct, frozen=True, kw_only=True):
     """The server or the database that a command works on, the token of the caller, the owner that is meant, and how to answer."""
 
@@ -63,16 +55,13 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
             owner=self.owner if nearer.owner is None else nearer.owner,
         )  # fmt: skip
 
-    @property
-    def sources(self) -> Sources:
-        """What says where the command works, to be blamed if that is wrong."""
-        default = "the file horae.db of this folder, or name another with --database"
-        settled = "HORAE_DATABASE_URL" if "HORAE_DATABASE_URL" in os.environ else default
-        return Sources(
-            url="HORAE_URL" if self.url is None else "--url",
-            token="HORAE_TOKEN" if self.token is None else "--token",
-            database=settled if self.database is None else "--database",
-        )
+    def source(self, field: Literal["url", "token", "database"]) -> str:
+        """The option or the setting that a field comes from, for messages."""
+        if getattr(self, field) is not None:
+            return f"--{field}"
+        if field == "database" and "HORAE_DATABASE_URL" not in os.environ:
+            return "the file horae.db of this folder, or name another with --database"
+        return {"url": "HORAE_URL", "token": "HORAE_TOKEN", "database": "HORAE_DATABASE_URL"}[field]
 
     def resolved(self) -> Target:
         """Fill in the rest from the environment; the setting for the database is read with the others."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
 from rich.console import RenderableType
@@ -12,8 +11,8 @@ from horae.face.api_client import path
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Input, Limit, Wait, argument, flag, option
 from horae.face.cli.printing import word
-from horae.face.cli.render import Json, at, details, listing, run_panel
-from horae.face.cli.run_following import shown_to_end
+from horae.face.cli.render import Json, at, details, listing
+from horae.face.cli.run_following import show_run
 from horae.face.cli.schedule_options import start_fields
 from horae.face.cli.workflow_drawing import drawing, mermaid
 from horae.face.documents.files import WORKFLOW_EXAMPLE, document
@@ -68,12 +67,8 @@ async def validate(session: Session, file: File) -> None:
     horae workflows validate report.json
     """
     found = await session.client.post(path("workflows", "validate"), document(file, "FILE", WORKFLOW_EXAMPLE))
-    session.show(
-        found,
-        lambda _: Text(
-            f"{found['workflow_id']}, version {found['version']}, is valid: {found['nodes']} nodes, {found['edges']} edges."
-        ),
-    )
+    counted = f"{found['nodes']} nodes, {found['edges']} edges"
+    session.show(found, f"{found['workflow_id']}, version {found['version']}, is valid: {counted}.")
 
 
 @command(cli, "list")
@@ -136,10 +131,7 @@ async def run(
     """
     body = {"version": version, "key": key, **start_fields(None, given, None)}
     started = await session.client.post(path("workflows", workflow_id, "runs"), body)
-    if wait:
-        await shown_to_end(session, started["id"])
-        return
-    session.show(started, partial(run_panel, zone="UTC"))
+    await show_run(session, started, wait=wait)
 
 
 @command(cli, "nodes")
