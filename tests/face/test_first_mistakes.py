@@ -94,7 +94,7 @@ MISTAKES = [
     Mistake(("schedules", "pause", "there", "--until", "2020-01-01T00:00:00Z"), "until must be in the future, and is 2020-01-01T00:00:00", "", ("POST", "/schedules/there/pause", {"until": "2020-01-01T00:00:00Z"})),
     Mistake(("schedules", "create", "there", "--every", "5m", *ON_ADDRESS), 'There is a schedule "there" already', "choose another id", ("POST", "/schedules", {"id": "there", "spec": "@daily", "action": {"kind": "http", "options": {"url": "https://example.org"}}}), 409),
     Mistake(("schedules", "create", "first", "--spec", "end.json", *ON_ADDRESS), "end_at is before start_at", "", body({"crons": ["@daily"], "start_at": "2027-01-01", "end_at": "2026-01-01"})),
-    Mistake(("once", "http", "--at", "2020-01-01"), "--at is over: 2020-01-01", "give a time ahead"),
+    Mistake(("once", "http", "--at", "2020-01-01"), "--at is in the past: 2020-01-01", "give a future time"),
     Mistake(("schedulse", "list"), '"schedulse" is no command', "did you mean schedules?"),
     Mistake(("schedules", "list", "--stat", "paused"), "the command has no option --stat", "did you mean --state?"),
     Mistake(("next", "0 9 * * *", "--from", "2026-13-01"), '--from is "2026-13-01", which is no time', "2026-03-08T07:30:00Z"),

@@ -74,7 +74,7 @@ def horae_process(
 
 def without_traceback(ran: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
     assert "Traceback" not in ran.stderr, ran.stderr  # an answer may have that of an action
-    assert "fault of Horae" not in ran.stderr, ran.stderr
+    assert "bug in Horae" not in ran.stderr, ran.stderr
     return ran
 
 

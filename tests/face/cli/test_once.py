@@ -33,12 +33,12 @@ def test_an_action_is_run_once_at_a_time(target: list[str]):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ([], "in one way"),
-        (["--in", "1h", "--at", "tomorrow"], "in one way"),
+        ([], "with --in or --at"),
+        (["--in", "1h", "--at", "tomorrow"], "with --in or --at"),
         (["--in", "soon"], '--in is "soon", which is not a duration'),
         (["--in", "-5m"], '--in is "-5m", which is not a duration'),
         (["--in", "10"], "--in is 10, a number without a unit"),
-        (["--at", "2020-01-01"], "--at is over: 2020-01-01"),
+        (["--at", "2020-01-01"], "--at is in the past: 2020-01-01"),
         (["--at", "soon"], "no time"),
     ],
 )

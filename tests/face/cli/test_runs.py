@@ -61,7 +61,7 @@ def test_runs_of_all_schedules_are_listed_with_the_slots_that_did_not_run(target
     shown = horae("runs", "list", "--tag", tag, "-n", "3", "--tz", "Europe/Berlin", *target).stdout
     assert shown.splitlines()[0].split()[:4] == ["schedule", "slot", "(Europe/Berlin)", "UTC"]
     assert "another run of the schedule was still running" in shown
-    assert "The latest 3; there are more" in shown
+    assert "These are the latest 3; --limit shows more." in shown
     assert horae("runs", "list", "--tag", f"{tag}-none", *target).stdout == "No runs.\n"
     answered("runs", "terminate", running, *target)
 

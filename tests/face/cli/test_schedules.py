@@ -105,11 +105,13 @@ def test_lists_are_followed_over_pages_and_cut_where_asked(target: list[str], na
     assert [each["state"] for each in listed] == ["paused"] * 3
     assert len(answered("schedules", "list", "--prefix", name, "-n", "2", *target)) == 2
     ran = horae("schedules", "list", "--prefix", name, "-n", "2", *target)
-    assert "The first 2; there are more" in ran.stdout
-    assert "there are more" not in horae("schedules", "list", "--prefix", name, "-n", "3", *target).stdout
+    assert "These are the first 2; --limit shows more." in ran.stdout
+    assert "--limit shows more" not in horae("schedules", "list", "--prefix", name, "-n", "3", *target).stdout
     for number in range(2):
         answered("calendars", "put", f"{name}-{number}", "--date", "2026-12-25", *target)
-    assert "The first 1; there are more" in horae("calendars", "list", "-n", "1", *target).stdout
+    assert (
+        "These are the first 1; --limit shows more." in horae("calendars", "list", "-n", "1", *target).stdout
+    )
 
 
 def test_more_than_a_page(server: Server, name: str):
@@ -125,7 +127,10 @@ def test_more_than_a_page(server: Server, name: str):
     listed = [each["id"] for each in answered("schedules", "list", "-n", "5000", *target)]
     assert listed == [f"{name}-{half}-{number:03}" for half in range(2) for number in range(600)]
     assert len(answered("schedules", "list", "-n", "1000", *target)) == 1000
-    assert "The first 1000; there are more" in horae("schedules", "list", "-n", "1000", *target).stdout
+    assert (
+        "These are the first 1000; --limit shows more."
+        in horae("schedules", "list", "-n", "1000", *target).stdout
+    )
 
 
 @BOTH
@@ -234,7 +239,7 @@ def test_a_backfill_is_counted_made_and_watched(target: list[str], name: str):
     would = answered("schedules", "backfill", name, *span, "--dry-run", *target)
     assert would == {"slots": 2, "first": "2026-01-01T00:00:00Z", "last": "2026-01-01T01:00:00Z"}
     shown = horae("schedules", "backfill", name, *span, "--dry-run", *target).stdout
-    assert "2 times would be made up" in shown
+    assert "2 slots would run" in shown
     assert "Thu 2026-01-01 01:00:00 +01:00  2026-01-01 00:00:00Z" in shown
     done = answered("schedules", "backfill", name, *span, "--wait", "--overlap", "allow_all", *target)
     assert (done["status"], done["total"], done["made"]) == ("done", 2, 2)
@@ -428,7 +433,7 @@ def test_the_target_is_given_before_the_command_after_it_or_in_the_environment(
         (["--url", "http://127.0.0.1:1", "nodes", "--database", database], {}),
     ]:
         assert len(answered(*arguments, folder=tmp_path, **environment)) == 1
-    assert "two places" in refused("nodes", "--url", server.url, "--database", database)["message"]
+    assert "exclude each other" in refused("nodes", "--url", server.url, "--database", database)["message"]
 
 
 def test_an_id_that_several_owners_have_needs_the_owner(target: list[str], name: str):

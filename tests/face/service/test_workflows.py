@@ -199,7 +199,7 @@ def test_the_command_deploys_runs_and_draws(service: Server, tmp_path: Path):
     file.write_text(json.dumps(document))
     assert "is valid: 3 nodes, 2 edges" in command("validate", str(file))
     assert "Deployed drawn, version 1." in command("deploy", str(file))
-    assert "It was deployed before" in command("deploy", str(file))
+    assert "Already deployed" in command("deploy", str(file))
     assert "drawn" in command("list")
     assert "└→ a" in command("show", "drawn")
     ran = json.loads(command("run", "drawn", "--input", '{"x": 1}', "--key", "k", "--wait", "--json"))

@@ -1,6 +1,6 @@
 """The command ``horae``.
 
-Each command is a file. Only what is asked for is loaded: ``horae next`` needs no database and no server, and pays for neither.
+Each command is a file, loaded when it is used: ``horae next`` needs neither a database nor a server, and loads neither.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ PANELS = {
     "Service": ("serve", "nodes", "token", "check", "migrate"),
     "Workflows, flows and graphs": ("workflows", "flows", "grants", "accounts", "usage"),
 }  # fmt: skip
-"""The commands, as the help groups them. Each is in the file of its name, unless Python itself uses that name."""
+"""The commands, as the help groups them. Each is in the file of its name, but for those in ``FILES``."""
 FILES = {"next": "next_times", "import": "import_crontab"}
 
 
 class Commands(TyperGroup):
-    """The commands of ``horae``; a file is loaded when its command is asked for."""
+    """The commands of ``horae``; each file is loaded when its command is used."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer's own, which differs between versions
         return [name for names in PANELS.values() for name in names]
@@ -51,7 +51,7 @@ class Commands(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
         if args and args[0] not in self.list_commands(ctx):
-            for name in self.list_commands(ctx):  # similar names can only be suggested from what is loaded
+            for name in self.list_commands(ctx):  # suggestions need every command loaded
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)
 
@@ -84,13 +84,13 @@ def _root(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """Horae keeps time: it says when schedules fire, runs them, and says why one did not.
+    """Horae runs your schedules, survives crashes, and explains why a slot did or did not run.
 
     [dim]When does an expression fire?[/dim]
 
       horae next "0 9 * * 1-5" --tz America/New_York
 
-    [dim]Serve, and keep a schedule:[/dim]
+    [dim]Start the service, create a schedule, look at it:[/dim]
 
       horae serve
 
@@ -98,19 +98,19 @@ def _root(
 
       horae schedules describe report
 
-    Commands work on the database, or with --url on a server.
+    Commands work on the database horae.db in this folder, on another with --database, or on a server with --url.
     """
     context.obj = Target(url=url, token=token, database=database, owner=owner, as_json=as_json)
 
 
 @functools.cache
-def _command() -> Any:  # noqa: ANN401 - typer's own, which differs between versions
-    """The command, whose parts are made once."""
+def _command() -> Any:  # noqa: ANN401 - typer's, whose class differs between versions
+    """The typer command, built once."""
     return get_command(cli)
 
 
 def main() -> None:
-    """Run the command. An error becomes a sentence, not a traceback; an unexpected one also says where it was raised."""
+    """Run the command. Errors are printed as sentences, not tracebacks; unexpected ones also say where they were raised."""
     try:
         sys.exit(_run())
     except HoraeError as error:
@@ -125,7 +125,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    """Run the command; its exit status. What typer says of wrong options becomes an error like all others."""
+    """Run the command and return its exit status. Typer's own usage errors are raised as ours."""
     try:
         status = _command()(standalone_mode=False, prog_name="horae")
     except typer.Abort:
@@ -147,5 +147,5 @@ def _unexpected(error: Exception) -> HoraeError:
     return HoraeError(
         f"{type(error).__name__}: {error} (at {source})",
         {"source": source},
-        hint="this is a fault of Horae; please report it with the command that you gave",
+        hint="this is a bug in Horae; please report it with the command that you ran",
     )

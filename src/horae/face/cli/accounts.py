@@ -1,4 +1,4 @@
-"""``horae accounts``: what users' runs are charged to."""
+"""``horae accounts``: the accounts that users' runs are charged to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from horae.face.cli.render import Json, details
 
 cli = group("accounts", "The accounts that runs of graphs are charged to.")
 
-User = Annotated[str, argument("USER", "The user.")]
+User = Annotated[str, argument("USER", "The user who owns the account.")]
 _details = details(
     {
         "id": "id", "user": "user_id", "key": lambda found: "yes" if found["has_key"] else "none",
@@ -22,7 +22,7 @@ _details = details(
 
 @command(cli, "show")
 async def show(session: Session, user: User) -> None:
-    """Show the account of a user; its key is never shown.
+    """Show the account of a user, without its key.
 
     horae accounts show ada
     """
@@ -34,13 +34,13 @@ async def put(
     session: Session,
     user: User,
     key: Annotated[
-        bool, flag("--key", "Read the account's key from standard input; it is stored encrypted.")
+        bool, flag("--key", "Read the account's key from standard input, and store it encrypted.")
     ] = False,
     credit: Annotated[
-        int | None, option("--credit", "NUMBER", "All that it may ever spend. Without it: unlimited.", min=0)
+        int | None, option("--credit", "NUMBER", "The most to spend, ever.  \\[default: unlimited]", min=0)
     ] = None,
 ) -> None:
-    """Create or change the account of a user. The key comes from standard input, so that no list of processes shows it.
+    """Create or change the account of a user. The key is read from standard input, so that no process list shows it.
 
     horae accounts put ada --credit 5000000 --key < ada.key
     """

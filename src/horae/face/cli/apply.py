@@ -1,4 +1,4 @@
-"""``horae apply``: make schedules and calendars what documents say, and show what that changes."""
+"""``horae apply``: create, change and delete schedules and calendars as documents say."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ async def apply(
         option(
             "--file -f",
             "FILE|FOLDER|-",
-            "Documents as YAML, TOML or JSON; - is standard input; may be repeated.",
+            "Documents as YAML, TOML or JSON; - is standard input. Repeatable.",
         ),
     ] = None,
     managed_by: Annotated[
         str | None, option("--managed-by", "NAME", "The label of the schedules that the documents define.")
     ] = None,
     prune: Annotated[
-        bool, flag("--prune", "Delete the schedules with the documents' label that no document has.")
+        bool, flag("--prune", "Delete schedules with the documents' label that are in no document.")
     ] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Make schedules and calendars what documents say: create, change, and with --prune delete.
+    """Create and change schedules and calendars as documents say; with --prune also delete.
 
     [dim]See what would change, then change it:[/dim]
 
@@ -51,7 +51,7 @@ async def apply(
 
       horae apply -f schedules.yaml
 
-    [dim]A folder that says all that there is of its label:[/dim]
+    [dim]A folder that defines all schedules with its label:[/dim]
 
       horae apply -f schedules/ --managed-by billing --prune
 
@@ -77,8 +77,8 @@ async def _carry_out(session: Session, steps: Sequence[Step]) -> None:
         try:
             await step.carry_out(session.client)
         except ServerError as error:
-            made = f"{number} of {len(steps)} changes were made; apply again to make the others"
-            hint = made if error.hint is None or number else error.hint
+            progress = f"{number} of {len(steps)} changes were made; apply again to make the others"
+            hint = progress if error.hint is None or number else error.hint
             raise step.at(error, hint=hint) from None
 
 

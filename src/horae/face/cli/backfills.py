@@ -1,4 +1,4 @@
-"""Backfills of schedules: make up the slots of a range, and watch it happen."""
+"""Backfills: run the slots of a range, and watch the progress."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POLL_SECONDS = 0.5
 
 
 def progress() -> Progress:
-    """A bar on standard error, which leaves the answer on standard output as it is; none without a terminal."""
+    """A progress bar on standard error; hidden without a terminal."""
     screen = console(stderr=True)
     return Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),
@@ -32,17 +32,17 @@ def progress() -> Progress:
 async def backfill(
     session: Session,
     schedule_id: ScheduleId,
-    start: Annotated[str, option("--from", "TIME", "The first time.")],
-    end: Annotated[str, option("--to", "TIME", "The last time.")],
+    start: Annotated[str, option("--from", "TIME", "The start of the range, inclusive.")],
+    end: Annotated[str, option("--to", "TIME", "The end of the range, inclusive.")],
     overlap: OverlapChoice = None,
     input: Input = None,  # noqa: A002 - as the API calls it
     note: Note = None,
     dry_run: DryRun = False,
-    wait: Annotated[bool, flag("--wait", "Wait until all of them were started.")] = False,
+    wait: Annotated[bool, flag("--wait", "Wait until all slots have become runs.")] = False,
 ) -> None:
-    """Make up the times of a range, past or future, both ends included.
+    """Run all slots of a range, past or future.
 
-    [dim]How many would it be? Then do it, and watch:[/dim]
+    [dim]Count the slots first, then run them and watch the progress:[/dim]
 
       horae schedules backfill report --from 2026-03-01T00:00:00Z --to 2026-03-08T00:00:00Z --dry-run
 
@@ -77,9 +77,9 @@ async def _watched(session: Session, found: Json) -> Json:
 
 def _would_be(found: Json, zone: str) -> RenderableType:
     if not found["slots"]:
-        return Text("There is no time in this range.")
+        return Text("There is no slot in this range.")
     return Group(
-        Text(f"{found['slots']} times would be made up:"),
+        Text(f"{found['slots']} slots would run:"),
         Text.assemble("first: ", both(found["first"], zone)),
         Text.assemble("last:  ", both(found["last"], zone)),
     )

@@ -12,7 +12,7 @@ from horae.face.cli.render import at, details, joined, listing, short
 from horae.face.cli.schedule_options import CALENDAR_EXAMPLE
 from horae.face.documents.files import document
 
-cli = group("calendars", "Calendars that many schedules exclude, such as holidays.")
+cli = group("calendars", "Shared calendars that schedules exclude, such as holidays.")
 
 Name = Annotated[str, argument("NAME", "The calendar's name.")]
 _table = listing(
@@ -52,19 +52,19 @@ async def show(session: Session, name: Name) -> None:
 async def put(
     session: Session,
     name: Name,
-    file: Annotated[str | None, argument("FILE|-", "The calendar as JSON; - is standard input.")] = None,
-    dates: Annotated[list[str] | None, option("--date", "DATE", "A whole day; may be repeated.")] = None,
+    file: Annotated[
+        str | None, argument("FILE|-", "The calendar as JSON, YAML or TOML; - is standard input.")
+    ] = None,
+    dates: Annotated[list[str] | None, option("--date", "DATE", "A day of the calendar. Repeatable.")] = None,
 ) -> None:
-    """Create a shared calendar, or replace it; schedules that exclude it follow at once.
+    """Create or replace a shared calendar. Schedules that exclude it follow at once.
 
     horae calendars put us-holidays --date 2026-12-25 --date 2027-01-01
 
     horae calendars put us-holidays holidays.json
     """
     if (file is None) == (not dates):
-        raise InvalidInputError(
-            "the calendar", "is a FILE, or days with --date", hint="give one or the other"
-        )
+        raise InvalidInputError("the calendar", "needs a FILE or --date", hint="give one of them")
     body: dict[str, Any] = {"dates": dates}
     if file is not None:
         body = document(file, "FILE", CALENDAR_EXAMPLE)
@@ -73,7 +73,7 @@ async def put(
 
 @command(cli, "delete")
 async def delete(session: Session, name: Name, yes: Yes = False) -> None:
-    """Delete a shared calendar that no schedule excludes any more.
+    """Delete a shared calendar that no schedule excludes.
 
     horae calendars delete us-holidays
     """

@@ -1,4 +1,4 @@
-"""``horae check``: check settings, database, clock and migrations, and say what to do."""
+"""``horae check``: check settings, database, clock and migrations, and give advice."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from horae.model import Node, Schedule
 from horae.spec import TZDATA_VERSION
 
 MAX_OFF = 1000
-"""Milliseconds that a node's clock may be off the database's; with more it decides nothing."""
+"""How many milliseconds a node's clock may differ from the database's; beyond that the node decides nothing."""
 WORTH_A_LOOK = 250
 SHORTEST_SECRET = 32
 _OF_CLIENTS = {"HORAE_URL", "HORAE_TOKEN"}
 
 MAX_NAMED = 20
-"""How many unreadable schedules are named."""
+"""How many unreadable schedules are named at most."""
 
 cli = group()
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """One thing that was checked: how it is, and what to do."""
+    """The result of one check, with advice."""
 
     what: str
     level: Literal["ok", "warn", "fail"]
@@ -50,9 +50,9 @@ class Finding(msgspec.Struct, frozen=True):
 
 @command(cli, "check", takes=["database", "as_json"])
 async def check(given: Command) -> None:
-    """Look at the configuration, the database, the clock and the migrations; nothing is changed.
+    """Check the settings, the database, the clock and the migrations. Nothing is changed.
 
-    [dim]Before a service starts, with the same environment; the exit status is 1 if something was found:[/dim]
+    [dim]Before a service starts, with the same environment; the exit status is 1 unless all is ok:[/dim]
 
       horae check && horae serve
 
@@ -76,7 +76,7 @@ def _table(findings: list[Finding]) -> RenderableType:
 
 
 def about_names(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Settings with unknown names, which would be ignored in silence."""
+    """Settings with unknown names, which Horae ignores."""
     known = {setting_name(field) for field in Config.__struct_fields__} | _OF_CLIENTS
     for name in sorted(each for each in environment if each.startswith("HORAE_") and each not in known):
         near = difflib.get_close_matches(name, known, n=1)
@@ -85,7 +85,7 @@ def about_names(environment: Mapping[str, str]) -> Iterator[Finding]:
 
 
 def about_settings(config: Config) -> Iterator[Finding]:
-    """Whether a service could work with the settings."""
+    """Whether a service can work with the settings."""
     yield Finding("configuration", "ok", "all settings can be read")
     yield _about_service(config)
     yield _about_secret_key(config)
@@ -95,14 +95,14 @@ def about_settings(config: Config) -> Iterator[Finding]:
 
 
 def _about_service(config: Config) -> Finding:
-    """The address and the authentication: what the service itself refuses to start with."""
+    """The address and the authentication, which the service checks too when it starts."""
     try:
         for module in ("litestar", "uvicorn", "jwt"):
             import_extra(module)
         importlib.import_module("horae.face.service.auth").check_start(config)
     except MissingExtraError as error:
         return Finding(
-            "service", "ok", "not installed, so that only programs use this database", error.hint or ""
+            "service", "ok", "not installed; programs can use this database without it", error.hint or ""
         )
     except ConfigError as error:
         return Finding("service", "fail", error.message, "horae serve does not start with this")
@@ -167,7 +167,7 @@ async def _about_database(config: Config) -> list[Finding]:
 
 
 async def _about_schedules(config: Config) -> list[Finding]:
-    """The schedules whose rows were changed by hand, or by another version, and cannot be read."""
+    """Schedules whose rows cannot be read, because they were edited by hand or written by another version."""
     app = App(
         config.database_url, config=msgspec.structs.replace(config, action_permissions="")
     )  # it runs nothing
@@ -193,7 +193,7 @@ def _owned(schedule: Schedule) -> str:
 
 
 def about_health(health: Health) -> Iterator[Finding]:
-    """The database: whether it is reachable, of this version, durable and on time."""
+    """The database: whether it is reachable, migrated and durable, and agrees on the time."""
     if not health.exists:
         yield Finding(
             "database", "warn", "it does not exist yet", "horae migrate creates it, and so does horae serve"
@@ -229,7 +229,7 @@ def _about_clock(off: int) -> Finding:
 
 
 def about_zones(nodes: Iterable[Node]) -> Finding:
-    """The time-zone database, beside those of living nodes: nodes with an older one stop generating."""
+    """The time-zone database compared with those of living nodes: nodes with an older one decide nothing."""
     others = {node.tzdata for node in nodes if node.alive} - {TZDATA_VERSION}
     if not others:
         return Finding("time zones", "ok", f"tzdata {TZDATA_VERSION}")

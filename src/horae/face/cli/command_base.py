@@ -1,4 +1,4 @@
-"""What commands that ask Horae share: a session, options for where Horae is, and one way to run them."""
+"""What commands share: how they are registered and run, and the session of those that call the API."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from horae.face.time_parser import instant_of, needs_zone
 
 _INTERRUPTED = 130
 EVERYWHERE = ("url", "token", "database", "owner", "as_json")
-"""The options of a target, which commands that ask Horae have."""
+"""The options of a target, which every command that calls the API has."""
 
 Function = Callable[..., Any]
 Render = Callable[[list[dict[str, Any]]], RenderableType]
@@ -63,18 +63,18 @@ class Session(Command):
         self.client = client
 
     async def zone(self, schedule_id: str, owner: str | None = None) -> str:
-        """The time zone of a schedule, to show times in: UTC if it was deleted, or if programs read the answer."""
+        """The time zone to show a schedule's times in; UTC if it was deleted, or with ``--json``."""
         if self.as_json:
             return "UTC"
-        found = await self.client.find(path("schedules", schedule_id), owner=owner)
-        return "UTC" if found is None else str(found["timezone"])
+        schedule = await self.client.find(path("schedules", schedule_id), owner=owner)
+        return "UTC" if schedule is None else str(schedule["timezone"])
 
     async def show_list(
         self, path: str, limit: int, render: Render, *, order: str = "first", **query: object
     ) -> None:
-        """Answer with the items of a list, up to so many; people are told if there are more."""
+        """Show up to ``limit`` items of a list, and say if there are more."""
         found = await self.client.items(path, limit + 1, **query)
-        more = none(f"The {order} {limit}; there are more: --limit shows them.")
+        more = none(f"These are the {order} {limit}; --limit shows more.")
         self.show(
             found[:limit], lambda items: Group(render(items), more) if len(found) > limit else render(items)
         )
@@ -88,7 +88,7 @@ class Session(Command):
     async def moment(
         self, text: str | None, option: str, schedule_id: str | None, zone: str | None = None
     ) -> str | None:
-        """The instant of an option, in a zone, or that of a schedule, or UTC; none if it was not given."""
+        """The instant that an option names, in ``zone``, else the schedule's zone, else UTC; ``None`` if it was not given."""
         if text is None:
             return None
         if zone is None and schedule_id is not None and needs_zone(text):
@@ -99,10 +99,10 @@ class Session(Command):
 def command(
     group: typer.Typer, name: str | None = None, takes: Collection[str] = EVERYWHERE, *, lenient: bool = False
 ) -> Callable[[Function], Function]:
-    """Make a function a command. A coroutine function that wants a session gets one; others get what the command was told.
+    """Register a function as a command. Its first parameter gets a ``Session``, or a ``Command`` if it calls no API.
 
-    ``takes`` are the options of a target that it has; a ``lenient`` one takes arguments that begin with a minus. A parameter that is a struct stands for one option per field;
-    several commands share it.
+    ``takes`` names the options of the target that the command has; with ``lenient``, arguments may begin with a minus. A parameter whose
+    type is a struct becomes one option per field, so that commands can share options.
     """
 
     def register(function: Function) -> Function:
@@ -110,7 +110,7 @@ def command(
         structs = {each.name: each.annotation for each in own if _is_struct(each.annotation)}
         options = [option for each in own for option in _options(each)]
 
-        def run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - what typer read
+        def run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the values of options
             nearer = Target(**{key: values.pop(key) for key in takes})
             for key, kind in structs.items():
                 values[key] = kind(**{field: values.pop(field) for field in kind.__struct_fields__})
@@ -142,7 +142,7 @@ def _is_struct(kind: object) -> bool:
 
 
 def _options(parameter: inspect.Parameter) -> list[inspect.Parameter]:
-    """The options that a parameter of a command stands for."""
+    """The options that a parameter becomes."""
     kind = parameter.annotation
     if not _is_struct(kind):
         return [_parameter(parameter.name, kind, parameter.default)]
@@ -160,7 +160,7 @@ async def _with_session(function: Function, target: Target, values: dict[str, An
 
 
 def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run a command; an interruption ends it without a traceback."""
+    """Run a coroutine to its end; Ctrl-C ends it without a traceback."""
     try:
         asyncio.run(until_ended(work))
     except KeyboardInterrupt:
@@ -168,7 +168,7 @@ def run_to_end(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def until_ended(work: Coroutine[Any, Any, None]) -> None:
-    """Wait for work, and when that is interrupted, cancel it until it ends: a wait with a timeout may miss one cancellation."""
+    """Wait for work; when interrupted, cancel it until it ends, because a wait with a timeout may miss one cancellation."""
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task})
@@ -181,11 +181,11 @@ async def until_ended(work: Coroutine[Any, Any, None]) -> None:
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something is lost; without a terminal, ``--yes`` is required."""
+    """Ask before something is lost. Without a terminal, ``--yes`` is required."""
     if yes:
         return
     if not sys.stdin or not sys.stdin.isatty():
         raise InvalidInputError(
-            "this", "needs a confirmation, and there is no terminal to ask on", hint="say --yes"
+            "this", "needs a confirmation, and there is no terminal to ask on", hint="add --yes"
         )
     typer.confirm(question, abort=True)

@@ -1,4 +1,4 @@
-"""Connects commands to the API: of a server, or of the same application in this process on a database."""
+"""Connects commands to the API: on a server, or in this process on a database."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SECONDS = 60
 
 @asynccontextmanager
 async def connected(target: Target, commands: str | None = None) -> AsyncIterator[Client]:
-    """A client of a server, or of the same application in this process on a database.
+    """A client of a server, or of the same API in this process on a database.
 
-    ``commands`` is the file that names what can be run, if it is not the one of the settings.
+    ``commands`` overrides the setting for the file that defines commands.
     """
     given, target = target, target.resolved()
     httpx = import_extra("httpx")
@@ -56,20 +56,20 @@ async def connected(target: Target, commands: str | None = None) -> AsyncIterato
 
 
 def _token(text: str, source: str) -> str:
-    """A token for a header, without the line end of the file it was in."""
+    """A token for a header, without surrounding white space."""
     token = text.strip()
     if not token.isascii() or not token.isprintable():
-        raise InvalidInputError(source, "has characters that no token has", hint="was all of it copied?")
+        raise InvalidInputError(source, "has characters that no token has", hint="copy the token again")
     return token
 
 
 @asynccontextmanager
 async def _in_process(target: Target, httpx: Any, commands: str | None) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
-    from horae.app import App  # noqa: PLC0415 - the engine loads when it is asked for
+    from horae.app import App  # noqa: PLC0415 - loads the engine
 
     import_extra("litestar")
     service = importlib.import_module("horae.face.service")
-    logging.disable(logging.CRITICAL)  # the answer says what happened
+    logging.disable(logging.CRITICAL)  # errors are in the answer
     # Callers who can open the database need no token.
     config = settings(target)
     config = msgspec.structs.replace(
@@ -81,7 +81,7 @@ async def _in_process(target: Target, httpx: Any, commands: str | None) -> Async
         commands=commands or config.commands,
     )
     app = App(config.database_url, config=config)
-    app.use_builtin()  # every service can run these, also one that starts later
+    app.use_builtin()  # every service can run these, even one that starts later
     await _open(app, target.source("database"))
     try:
         transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
@@ -96,7 +96,7 @@ async def _open(app: App, source: str) -> None:
 
     try:
         await app.open(setup=False)  # commands create no database, and migrate none
-    except sqlite3.DatabaseError as error:  # the file is there, and something else is in it
+    except sqlite3.DatabaseError as error:  # the file exists, but is no database
         raise StoreUnavailableError(str(error)) from None
     except StoreUnavailableError as error:
         error.details["source"] = source
@@ -104,6 +104,6 @@ async def _open(app: App, source: str) -> None:
 
 
 def settings(target: Target) -> Config:
-    """The settings of the environment, with the database that the command names."""
+    """The settings of the environment, with the command's database."""
     named = {} if target.database is None else {"database_url": target.database}
     return Config.from_environment(options=named)

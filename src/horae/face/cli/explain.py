@@ -20,13 +20,13 @@ from horae.face.time_parser import instant_of, is_day, needs_zone, read_time
 from horae.spec import Spec
 
 MAX_SLOTS = 200
-"""How many slots of a day are explained."""
+"""How many slots of a day are explained at most."""
 MAX_VERSIONS = 100
 MAX_SECONDS = 25 * 60 * 60
-"""The most slots that a day has."""
+"""The most slots in a day: one each second of 25 hours."""
 SECOND = timedelta(seconds=1)
 NARROWING = {"exclude", "start_at", "end_at"}
-"""The parts of a spec that leave times out."""
+"""The parts of a spec that exclude times."""
 
 cli = group()
 
@@ -36,10 +36,10 @@ async def explain(
     session: Session,
     schedule_id: ScheduleId,
     time: Annotated[
-        str, argument("TIME", "A time or a day; without an offset it is in the schedule's zone.")
+        str, argument("TIME", "A time or a day, in the schedule's zone unless it has an offset.")
     ],
 ) -> None:
-    """Say why a schedule did or did not run at a time, or whether it will; of a day, for each of its slots.
+    """Explain why a schedule did or did not run at a time, or whether it will. For a day: each of its slots.
 
     horae explain report 2026-03-08T09:00
 
@@ -69,7 +69,7 @@ async def explain(
 
 
 async def _versions(session: Session, schedule_id: str) -> list[Json]:
-    """What a schedule is, and what it was before; if it was deleted, only the latter."""
+    """The present version of a schedule, unless it was deleted, and its earlier ones."""
     versions = await session.client.items(path("schedules", schedule_id, "versions"), MAX_VERSIONS)
     place = path("schedules", schedule_id)
     present = await (session.client.find(place) if versions else session.client.get(place))
@@ -80,7 +80,7 @@ async def _versions(session: Session, schedule_id: str) -> list[Json]:
 
 
 def _slots(versions: list[Json], zone: str, day: datetime) -> list[datetime]:
-    """The times of a day that a version of then names, or would name if it excluded nothing: why it does not, the answer says."""
+    """The times of a day that a version of that day names, excluded ones too: the answer says why they did not run."""
     first, end = (
         instant_of(f"{each:%Y-%m-%d}", "TIME", zone, day) for each in (day, day + timedelta(days=1))
     )
@@ -94,7 +94,7 @@ def _slots(versions: list[Json], zone: str, day: datetime) -> list[datetime]:
 
 
 def _day(day: Json, around: Json | None) -> RenderableType:
-    """The slots of a day, and what became of each."""
+    """The slots of a day and the outcome of each."""
     zone = day["timezone"]
     if around is not None:
         times = [

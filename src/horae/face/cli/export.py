@@ -1,4 +1,4 @@
-"""``horae export``: schedules and calendars as documents, which ``horae apply`` takes back."""
+"""``horae export``: write schedules and calendars as documents that ``horae apply`` reads."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ cli = group()
 async def export(
     session: Session,
     schedule_id: Annotated[
-        str | None, argument("ID", "One schedule; none: all of them.", autocompletion=schedule_ids)
+        str | None, argument("ID", "The schedule. Without it: all schedules.", autocompletion=schedule_ids)
     ] = None,
     tag: WithTag = None,
     prefix: WithPrefix = None,
     managed_by: ManagedBy = None,
-    calendars: Annotated[bool, flag("--no-calendars", "Without the shared calendars.")] = False,
+    calendars: Annotated[bool, flag("--no-calendars", "Leave out the shared calendars.")] = False,
 ) -> None:
-    """Write schedules and calendars as YAML, or with --json as JSON: what horae apply takes back unchanged.
+    """Write schedules and calendars as YAML, or with --json as JSON. horae apply reads them back unchanged.
 
-    [dim]Everything, and one schedule, to make another like it:[/dim]
+    [dim]Everything; and one schedule, to create a copy of it:[/dim]
 
       horae export > schedules.yaml
 
       horae export report > report.yaml && horae schedules create report-2 --file report.yaml
 
-    Secrets are written as ***, which changes nothing when it is applied back.
+    Secrets are written as ***. Applying *** keeps the stored secret.
     """
     if schedule_id is not None:
         _write(session, schedule_document(await session.client.get(path("schedules", schedule_id))))

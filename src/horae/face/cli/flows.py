@@ -1,4 +1,4 @@
-"""``horae flows``: what flows do, and what people do about them."""
+"""``horae flows``: show flows, run, pause and repair them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from horae.face.cli.render import Json, at, details, listing, short
 from horae.face.cli.run_logs import print_logs
 from horae.face.cli.schedule_options import read_json
 
-cli = group("flows", "Producers and consumers, joined by events, whose effects are never repeated.")
+cli = group("flows", "Show, run, pause and repair flows: producers and consumers joined by events.")
 
 Name = Annotated[str, argument("FLOW", "The flow's name.")]
 Handler = Annotated[str | None, option("--handler", "NAME", "Only this handler.")]
@@ -58,7 +58,7 @@ _inputs = listing(
 
 @command(cli, "list")
 async def list_flows(session: Session, limit: Limit = 100) -> None:
-    """List the flows, and how each is doing.
+    """List the flows and their status.
 
     horae flows list
     """
@@ -67,7 +67,7 @@ async def list_flows(session: Session, limit: Limit = 100) -> None:
 
 @command(cli, "show")
 async def show(session: Session, flow: Name) -> None:
-    """Show a flow: its status, what is wrong and what resolves it, what it did lately.
+    """Show a flow: its status, what is wrong and how to resolve it, and its recent activity.
 
     horae flows show mail
     """
@@ -82,7 +82,7 @@ def _shown(found: Json) -> RenderableType:
 
 @command(cli, "runs")
 async def runs(session: Session, flow: Name, handler: Handler = None, limit: Limit = 20) -> None:
-    """List the runs of a flow, one for each attempt, the newest first.
+    """List the runs of a flow, one per attempt, newest first.
 
     horae flows runs mail --handler Sheet
     """
@@ -100,9 +100,9 @@ async def run_now(session: Session, flow: Name) -> None:
 
 @command(cli, "pause")
 async def pause(
-    session: Session, flow: Name, note: Annotated[str, option("--note", "TEXT", "Why.")] = ""
+    session: Session, flow: Name, note: Annotated[str, option("--note", "TEXT", "The reason.")] = ""
 ) -> None:
-    """Pause a flow: the run under way may end, and nothing else starts.
+    """Pause a flow: the current run may finish, and nothing else starts.
 
     horae flows pause mail --note "until the import is done"
     """
@@ -111,7 +111,7 @@ async def pause(
 
 @command(cli, "resume")
 async def resume(session: Session, flow: Name) -> None:
-    """End a pause; or, if the flow is not paused, try its failed run again.
+    """Resume a paused flow, or retry the failed run of one that is not paused.
 
     horae flows resume mail
     """
@@ -124,12 +124,12 @@ async def resolve(
     flow: Name,
     decision: Annotated[str, argument("DECISION", "retry, approved, applied, not_applied or skip.")],
     result: Annotated[
-        str | None, option("--result", "JSON|@FILE", "What an applied mutation returned.")
+        str | None, option("--result", "JSON|@FILE", "What the applied mutation returned.")
     ] = None,
 ) -> None:
     """Resolve the failure of a flow.
 
-    [dim]Its last change was made, as a look into the spreadsheet shows:[/dim]
+    [dim]The last change was made after all, as the spreadsheet shows:[/dim]
 
       horae flows resolve mail applied --result '{"row": 7}'
 
@@ -145,9 +145,9 @@ async def resolve(
 
 @command(cli, "logs")
 async def logs(
-    session: Session, flow: Name, run_id: Annotated[str, argument("RUN_ID", "One of its runs.")]
+    session: Session, flow: Name, run_id: Annotated[str, argument("RUN_ID", "The id of the flow's run.")]
 ) -> None:
-    """Show what the handler of a run logged. Of very long logs the first and the last lines are kept.
+    """Show the log lines of a flow's run. Very long logs keep their first and last lines.
 
     horae flows logs mail 8f28bf768342b606e643b2585df536a6
     """
@@ -158,13 +158,14 @@ async def logs(
 async def events(
     session: Session,
     flow: Name,
-    topic: Annotated[str | None, option("--topic", "TOPIC", "Only of this topic.")] = None,
+    topic: Annotated[str | None, option("--topic", "TOPIC", "Only events of this topic.")] = None,
     status: Annotated[
-        str | None, option("--status", "STATUS", "pending, reserved, consumed or skipped.")
+        str | None,
+        option("--status", "STATUS", "Only events in this status: pending, reserved, consumed or skipped."),
     ] = None,
     limit: Limit = 20,
 ) -> None:
-    """List the events of a flow, the newest first.
+    """List the events of a flow, newest first.
 
     horae flows events mail --status pending
     """
@@ -177,10 +178,10 @@ async def publish(
     session: Session,
     flow: Name,
     topic: Annotated[str, argument("TOPIC", "One of the flow's topics.")],
-    message_id: Annotated[str, argument("MESSAGE_ID", "Unique in its topic.")],
-    payload: Annotated[str, option("--payload", "JSON|@FILE", "What consumers see of it.")] = "null",
+    message_id: Annotated[str, argument("MESSAGE_ID", "The event's id, unique in its topic.")],
+    payload: Annotated[str, option("--payload", "JSON|@FILE", "The content of the event.")] = "null",
 ) -> None:
-    """Publish an event; the same message id again updates it while it is pending.
+    """Publish an event. Publishing the same message id again updates the event while it is pending.
 
     horae flows publish mail incoming m-17 --payload '{"subject": "Hello"}'
     """
@@ -191,7 +192,7 @@ async def publish(
 
 @command(cli, "inputs")
 async def inputs(session: Session, flow: Name, limit: Limit = 20) -> None:
-    """List what the producers of a flow saw of the outside world, the newest first.
+    """List the inputs that the producers of a flow recorded, newest first.
 
     horae flows inputs mail
     """
@@ -202,11 +203,11 @@ async def inputs(session: Session, flow: Name, limit: Limit = 20) -> None:
 async def skip(
     session: Session,
     flow: Name,
-    source: Annotated[str, argument("SOURCE", "Where the input comes from.")],
-    type: Annotated[str, argument("TYPE", "What it is.")],  # noqa: A002 - the API's word
-    id: Annotated[str, argument("ID", "Which one.")],  # noqa: A002
+    source: Annotated[str, argument("SOURCE", "The source of the input, such as gmail.")],
+    type: Annotated[str, argument("TYPE", "The type of the input, such as message.")],  # noqa: A002 - the API's word
+    id: Annotated[str, argument("ID", "The id of the input.")],  # noqa: A002
 ) -> None:
-    """Skip an input: its pending events are not processed.
+    """Skip an input, so that its pending events are not processed.
 
     horae flows skip mail gmail message m-17
     """
@@ -219,10 +220,10 @@ async def skip(
 async def explain(
     session: Session,
     flow: Name,
-    time: Annotated[str, argument("TIME", "A time; in UTC without an offset.")],
+    time: Annotated[str, argument("TIME", "The time, in UTC unless it has an offset.")],
     handler: Handler = None,
 ) -> None:
-    """Say why a flow, or a handler, did or did not run at a time.
+    """Explain why a flow, or one of its handlers, did or did not run at a time.
 
     horae flows explain mail 2026-03-08T09:00 --handler Digest
     """

@@ -1,4 +1,4 @@
-"""``horae forecast``: how many starts each minute brings, over all schedules."""
+"""``horae forecast``: how many runs start in each coming minute."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ cli = group()
 @command(cli, "forecast")
 async def forecast(
     session: Session,
-    minutes: Annotated[int, number("--minutes", "How far to look ahead.")] = 60,
+    minutes: Annotated[int, number("--minutes", "Look this many minutes ahead.")] = 60,
     jitter: Annotated[
-        str | None, option("--jitter", "DURATION", "How it would be with this jitter everywhere.")
+        str | None, option("--jitter", "DURATION", "Also show the starts if every schedule had this jitter.")
     ] = None,
 ) -> None:
-    """Show how many starts the next minutes bring, where the peaks are, and how jitter would flatten them.
+    """Show how many runs start in each coming minute, the peaks, and how jitter would flatten them.
 
     horae forecast --minutes 120 --jitter 30s
     """

@@ -1,4 +1,4 @@
-"""``horae grants``: what may run for absent users."""
+"""``horae grants``: permissions to run graphs for absent users."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ cli = group("grants", "Durable permissions to run graphs for an absent user.")
 
 GrantId = Annotated[str, argument("GRANT_ID", "The grant's id.")]
 Expires = Annotated[
-    str | None, option("--expires", "TIME", "When it ends; in UTC without an offset. Without it: never.")
+    str | None,
+    option("--expires", "TIME", "When it expires; UTC unless it has an offset.  \\[default: never]"),
 ]
 _table = listing(
     "No grants.",
@@ -35,11 +36,11 @@ async def create(
     session: Session,
     scopes: Annotated[
         list[str],
-        option("--scope", "SCOPE", "graph:execute:GRAPH_ID, or graph:execute:* for all; may be repeated."),
+        option("--scope", "SCOPE", "graph:execute:GRAPH_ID, or graph:execute:* for all graphs. Repeatable."),
     ],
     expires: Expires = None,
 ) -> None:
-    """Create a grant for yourself, or for the user that --owner names.
+    """Create a grant for yourself, or with --owner for another user.
 
     horae grants create --scope graph:execute:langgraph:poet --expires "in 90d"
     """
@@ -49,7 +50,7 @@ async def create(
 
 @command(cli, "list")
 async def list_grants(session: Session, limit: Limit = 100) -> None:
-    """List the grants, also those that no longer hold.
+    """List the grants, including expired and revoked ones.
 
     horae grants list
     """
@@ -67,7 +68,7 @@ async def show(session: Session, grant_id: GrantId) -> None:
 
 @command(cli, "revoke")
 async def revoke(session: Session, grant_id: GrantId, yes: Yes = False) -> None:
-    """Revoke a grant for good: nothing that has not begun yet runs by it.
+    """Revoke a grant for good. Runs that have not begun are not started.
 
     horae grants revoke 3f1c0d52-9c0e-4f0c-8d59-6f1c58a0a7f1
     """
@@ -77,7 +78,7 @@ async def revoke(session: Session, grant_id: GrantId, yes: Yes = False) -> None:
 
 @command(cli, "renew")
 async def renew(session: Session, grant_id: GrantId, expires: Expires = None) -> None:
-    """Let a grant hold until another time, or for ever; schedules that waited for that go on at once.
+    """Extend a grant, or let it never expire. Schedules that waited for it continue at once.
 
     horae grants renew 3f1c0d52-9c0e-4f0c-8d59-6f1c58a0a7f1 --expires "in 90d"
     """

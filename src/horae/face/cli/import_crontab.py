@@ -1,4 +1,4 @@
-"""``horae import``: take over what another scheduler does."""
+"""``horae import``: import schedules from another scheduler."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from horae.face.documents.crontab_parser import Crontab, Entry, Remark, is_syste
 from horae.face.documents.files import contents
 from horae.spec import Spec, load_zone
 
-cli = group("import", "Take over what another scheduler does.")
+cli = group("import", "Import schedules from cron or Temporal.")
 
 
 class Imported(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,22 +52,22 @@ def crontab(
     given: Command,
     file: Annotated[str, argument("FILE|-", "The crontab; - is standard input.")],
     commands: Annotated[
-        str | None, option("--commands", "FILE", "Where the commands go.  \\[HORAE_COMMANDS]")
+        str | None, option("--commands", "FILE", "The file to add the commands to.  \\[HORAE_COMMANDS]")
     ] = None,
     system: Annotated[
         bool | None,
-        option("--system/--user", None, "Whether it has a column for the user.  \\[default: by its path]"),
+        option("--system/--user", None, "Whether the crontab has a user column.  \\[default: by its path]"),
     ] = None,
     timezone: Annotated[
-        str | None, option("--tz", "ZONE", "Where its times are meant.  \\[default: this machine's]")
+        str | None, option("--tz", "ZONE", "The time zone of the crontab.  \\[default: this machine's]")
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Make schedules of a crontab, with a report of what could not be carried over.
+    """Create schedules from a crontab, and report what could not be imported.
 
-    Each line becomes a schedule and a command of the same name. Commands run by the names that a file of the operator
-    gives them: --commands writes that file, and the service reads it as HORAE_COMMANDS. They run in a shell, as in cron:
-    who can write that file decides what runs. Importing the same lines again changes nothing.
+    Each line becomes a schedule and a command of the same name. --commands adds the commands to a file that the service
+    reads as HORAE_COMMANDS. They run in a shell, as in cron, so only operators should be able to write that file.
+    Importing the same lines again changes nothing.
 
       crontab -l | horae import crontab - --dry-run
 
@@ -85,7 +85,7 @@ def crontab(
     definitions = commands or Config.from_environment().commands
     if not dry_run and not definitions:
         raise InvalidInputError(
-            "--commands", "is missing: schedules run commands by name, and a file says what the names mean",
+            "--commands", "is missing: schedules run commands by name, and a file defines them",
             hint="add --commands commands.json, or --dry-run to look first",
         )  # fmt: skip
     if not dry_run and read.entries:
@@ -111,7 +111,7 @@ def _zone(named: str | None) -> str:
 
 
 def _home(user: str) -> str | None:
-    """The home folder of a user, where cron runs commands; of this one, if none is named."""
+    """The home folder of a user, or of the current one, where cron runs commands."""
     try:
         return pwd.getpwnam(user).pw_dir if user else pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
@@ -119,7 +119,7 @@ def _home(user: str) -> str | None:
 
 
 def _write_commands(file: Path, entries: tuple[Entry, ...]) -> None:
-    """Add commands to the file that names them; it is replaced at once, so that no process reads half of it."""
+    """Add commands to the file that defines them; the file is replaced atomically."""
     try:
         present = msgspec.json.decode(file.read_bytes(), type=dict[str, object]) if file.exists() else {}
         present |= {entry.id: msgspec.to_builtins(entry.command) for entry in entries}

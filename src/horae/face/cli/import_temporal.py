@@ -1,4 +1,4 @@
-"""``horae import temporal``: move schedules between servers that speak Temporal's API."""
+"""``horae import temporal``: copy schedules between servers that speak Temporal's API."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ HERE = "127.0.0.1:7233"
 async def temporal(
     given: Command,
     source: Annotated[
-        str, option("--from", "HOST:PORT", "The server that has them; https://HOST:PORT for TLS.")
+        str, option("--from", "HOST:PORT", "The server to copy from; https://HOST:PORT for TLS.")
     ],
     destination: Annotated[
-        str, option("--to", "HOST:PORT", "The server that gets them.", show_default=True)
+        str, option("--to", "HOST:PORT", "The server to copy to.", show_default=True)
     ] = HERE,
     schedule: Annotated[
-        list[str] | None, option("--schedule", "ID", "Only this one; may be repeated.  \\[default: all]")
+        list[str] | None, option("--schedule", "ID", "Only this schedule. Repeatable.  \\[default: all]")
     ] = None,
     namespace: Annotated[
-        str, option("--namespace", "NAME", "The namespace they are in.", show_default=True)
+        str, option("--namespace", "NAME", "The namespace to copy from.", show_default=True)
     ] = "default",
     to_namespace: Annotated[
-        str | None, option("--to-namespace", "NAME", "The one they get into.  \\[default: the same]")
+        str | None, option("--to-namespace", "NAME", "The namespace to copy to.  \\[default: the same]")
     ] = None,
     from_token: Annotated[
-        str | None, option("--from-token", "TOKEN", "For the server that has them.")
+        str | None, option("--from-token", "TOKEN", "The token for the server to copy from.")
     ] = None,
-    to_token: Annotated[str | None, option("--to-token", "TOKEN", "For the server that gets them.")] = None,
-    take_over: Annotated[
-        bool, flag("--take-over", "Pause the originals, and then resume the copies.")
-    ] = False,
+    to_token: Annotated[
+        str | None, option("--to-token", "TOKEN", "The token for the server to copy to.")
+    ] = None,
+    take_over: Annotated[bool, flag("--take-over", "Pause each original, then resume its copy.")] = False,
     dry_run: DryRun = False,
 ) -> None:
-    """Copy schedules from a Temporal server, with a report of what cannot be carried over.
+    """Copy schedules from a Temporal server to Horae or back, and report what cannot be copied.
 
-    Both sides speak Temporal's API: horae serve does so with --temporal-port. The copies are paused, until --take-over pauses
-    each original and then resumes its copy; what fell due in between is made up. Doing it again changes nothing that is done.
+    Both servers speak Temporal's API; horae serve does with --temporal-port. The copies are paused. --take-over pauses each original,
+    resumes its copy, and backfills what fell due in between. Repeating the command is safe.
 
       horae import temporal --from temporal.example.org:7233 --dry-run
 
@@ -79,7 +79,7 @@ def _report(found: list[Transferred], *, dry_run: bool) -> RenderableType:
     rows = [(each.id, each.outcome, each.state, "; ".join(each.lost)) for each in found]
     refused = sum(each.outcome == "refused" for each in found)
     counted = f"Carried over: {len(found) - refused}. Refused: {refused}."
-    told = " This was a dry run: nothing was changed." if dry_run else ""
+    note = " This was a dry run: nothing was changed." if dry_run else ""
     return Group(
-        table("schedule!", "outcome", "state?", "not carried over~", rows=rows), Text(), Text(counted + told)
+        table("schedule!", "outcome", "state?", "not carried over~", rows=rows), Text(), Text(counted + note)
     )

@@ -1,4 +1,4 @@
-"""``horae migrate``: bring the database to the version of this program."""
+"""``horae migrate``: migrate the database to the version of this program."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ cli = group()
 
 @command(cli, "migrate", takes=["database", "as_json"])
 async def migrate(given: Command) -> None:
-    """Create the tables, or bring them to the version of this program. Once they are, it does nothing.
+    """Create the tables, or migrate them to this version of Horae. Does nothing if they are up to date.
 
-    [dim]A service does it when it starts; do it before, where its user may not change tables:[/dim]
+    [dim]The service migrates when it starts. Migrate beforehand if its database user may not change tables:[/dim]
 
       horae migrate --database postgresql://owner@db/horae
     """

@@ -1,4 +1,4 @@
-"""``horae next``: when a spec fires, without a database."""
+"""``horae next``: when a spec fires; needs no database."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def next_times(
     given: Command,
     *,
     expressions: Annotated[
-        Texts, argument("EXPR...", "Cron expressions, each quoted; their times are united.")
+        Texts, argument("EXPR...", "Cron expressions, each quoted. A time matches if any of them does.")
     ] = None,
     when: Times,
     calendars: Annotated[
         str | None,
-        option("--calendars", "FILE", "Shared calendars as JSON, by name, for the spec to exclude."),
+        option("--calendars", "FILE", "A JSON file of shared calendars, by name, that the spec may exclude."),
     ] = None,
     start: Annotated[
         str | None, option("--from", "TIME", "Show times after this one.  \\[default: now]")
     ] = None,
-    count: Annotated[int, number("-n", "How many times to show.", most=MAX_SHOWN)] = 10,
+    count: Annotated[int, number("-n", "Show this many times.", most=MAX_SHOWN)] = 10,
 ) -> None:
-    """Show when a schedule fires next.
+    """Show when a cron expression or a spec fires next.
 
-    [dim]Every weekday at nine in New York, and what happens to 02:30 when clocks change:[/dim]
+    [dim]Every weekday at nine in New York; and 02:30 in Berlin when the clocks change:[/dim]
 
       horae next "0 9 * * 1-5" --tz America/New_York
 
       horae next "30 2 * * *" --tz Europe/Berlin --from 2026-03-28 -n 3 --gap shift
 
-    [dim]Anything a spec can say, from JSON:[/dim]
+    [dim]Any spec, from JSON:[/dim]
 
       echo '{"intervals": [{"every": "90m"}], "exclude": [{"hour": "0-5", "minute": "*"}]}' | horae next --spec -
     """
@@ -78,14 +78,14 @@ def next_times(
 
 
 def _unquoted(expressions: list[str]) -> list[str]:
-    """Five to seven bare words are one expression whose quotes were forgotten."""
+    """Join five to seven bare words: one expression whose quotes were forgotten."""
     if 5 <= len(expressions) <= 7 and not any(set(word) & set(" \t@") for word in expressions):
         return [" ".join(expressions)]
     return expressions
 
 
 def _fire_table(spec: Spec, since: datetime, times: list[datetime], ended: str | None) -> RenderableType:
-    """The table, the spec as a sentence above it, and why there are no more times below it."""
+    """The spec as a sentence, the table of its times, and why there are no more."""
     zone = spec.elements.timezone
     rows = [
         (number, local(time, zone), utc(time), gap_text(time - previous), Text(clock_note(zone, previous, time), style="yellow"))

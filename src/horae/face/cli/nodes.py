@@ -1,4 +1,4 @@
-"""``horae nodes``: the processes that drive the database."""
+"""``horae nodes``: the processes that run schedules."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from horae.face.cli.render import at, joined, listing
 
 cli = group()
 _table = listing(
-    "No nodes: nothing keeps time. Start one with horae serve.",
+    "No nodes, so nothing runs. Start one with horae serve.",
     {
         "node!": "name", "state": lambda each: word("alive" if each["alive"] else "dead"),
         "since (UTC)": at("started_at"), "tzdata?": "tzdata", "actions~": joined("actions"),
@@ -18,7 +18,7 @@ _table = listing(
 
 @command(cli, "nodes", takes=["url", "token", "database", "as_json"])
 async def nodes(session: Session) -> None:
-    """List the nodes, what each can run, and its time-zone database.
+    """List the nodes: whether each is alive, its time-zone data, and the actions it can run.
 
     horae nodes
     """

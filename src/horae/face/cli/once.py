@@ -20,36 +20,36 @@ cli = group()
 async def once(
     session: Session,
     action: Annotated[str, argument("ACTION", "A registered action, or command:NAME.")],
-    in_: Annotated[str | None, option("--in", "DURATION", "After this much time, such as 10m.")] = None,
-    at: Annotated[str | None, option("--at", "TIME", 'At this time, such as "tomorrow 9:00".')] = None,
-    timezone: Annotated[str | None, option("--tz", "ZONE", "The zone of a time without an offset.")] = None,
+    in_: Annotated[str | None, option("--in", "DURATION", "Run after this long, such as 10m.")] = None,
+    at: Annotated[str | None, option("--at", "TIME", 'Run at this time, such as "tomorrow 9:00".')] = None,
+    timezone: Annotated[str | None, option("--tz", "ZONE", "The zone of --at without an offset.")] = None,
     input: Input = None,  # noqa: A002 - as the API calls it
     key: Annotated[
-        str | None, option("--key", "TEXT", "Its id: the same key again schedules nothing more.")
+        str | None, option("--key", "TEXT", "The schedule's id; the same key schedules only once.")
     ] = None,
 ) -> None:
-    """Run an action once: a schedule with one time.
+    """Run an action once, at a time or after a delay. Creates a schedule with one time.
 
     [dim]In ten minutes, with an input:[/dim]
 
       horae once report --in 10m --input '{"rows": 10}'
 
-    [dim]Tomorrow morning, however often it is asked:[/dim]
+    [dim]Tomorrow morning, once, even if the command is repeated:[/dim]
 
       horae once report --at "tomorrow 9:00" --tz Europe/Berlin --key report-of-ada
     """
     if (in_ is None) == (at is None):
-        raise InvalidInputError("the time", "must be given in one way", hint="--in 10m or --at TIME")
+        raise InvalidInputError("the time", "must be given with --in or --at", hint="--in 10m or --at TIME")
     when: dict[str, str] = {}
     if in_ is not None:
-        # A mistake names the option. The service counts the span, from when it creates the schedule.
+        # Check it here, so that an error names the option. The service counts the delay from when it creates the schedule.
         milliseconds(in_, "--in")
         when["in"] = in_
     else:
         now = SystemClock().now()
         time = instant_of(str(at), "--at", timezone or "UTC", now)
         if time <= now:
-            raise InvalidInputError("--at", f"is over: {at}", hint="give a time ahead, or --in 10m")
+            raise InvalidInputError("--at", f"is in the past: {at}", hint="give a future time, or --in 10m")
         when["at"] = time.isoformat()
     body = {"action": {"name": action} | ({} if input is None else {"input": read_json(input, "--input")})}
     body |= when | given(timezone=timezone, key=key)

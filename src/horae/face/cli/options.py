@@ -19,7 +19,7 @@ _COMPLETION_SECONDS = 3
 
 
 def option(name: str, metavar: str | None, meaning: str, panel: str | None = None, **more: Any) -> Any:  # noqa: ANN401 - typer's own
-    """An option. What it is without being given is for its meaning to say, where that is not plain."""
+    """An option. Its help names the default where that is not obvious."""
     return typer.Option(
         *name.split(), metavar=metavar, help=meaning, rich_help_panel=panel, **{"show_default": False} | more
     )
@@ -36,7 +36,7 @@ def argument(metavar: str, meaning: str, **more: Any) -> Any:  # noqa: ANN401
 
 
 def number(name: str, meaning: str, most: int | None = None) -> Any:  # noqa: ANN401
-    """An option that is a number from 1 on, and shows its default."""
+    """An option that is a number of at least 1, and shows its default."""
     return option(name, "N", meaning, min=1, max=most, show_default=True)
 
 
@@ -57,20 +57,24 @@ def schedule_ids(context: typer.Context, incomplete: str) -> list[str]:
 
 ScheduleId = Annotated[str, argument("ID", "The schedule's id.", autocompletion=schedule_ids)]
 RunId = Annotated[str, argument("RUN_ID", "The run's id.")]
-Limit = Annotated[int, number("--limit -n", "How many to show at most.")]
-Times = Annotated[int, number("--limit -n", "How many times at most.", most=1000)]
-WithTag = Annotated[str | None, option("--tag", "TAG", "Those with this tag.")]
-WithPrefix = Annotated[str | None, option("--prefix", "TEXT", "Those whose ids begin so.")]
-ManagedBy = Annotated[str | None, option("--managed-by", "NAME", "Those that this program or file defines.")]
-Note = Annotated[str | None, option("--note", "TEXT", "Why, for others to read.")]
-Yes = Annotated[bool, flag("--yes -y", "Do not ask.")]
-DryRun = Annotated[bool, flag("--dry-run", "Only say what would be done.")]
-Wait = Annotated[bool, flag("--wait", "Wait until it has ended; the exit status is 1 unless it succeeded.")]
-OverlapChoice = Annotated[
-    Overlap | None, option("--overlap", None, "What a start does while another run goes on.", HOW)
+Limit = Annotated[int, number("--limit -n", "Show at most this many.")]
+Times = Annotated[int, number("--limit -n", "Show at most this many times.", most=1000)]
+WithTag = Annotated[str | None, option("--tag", "TAG", "Only schedules with this tag.")]
+WithPrefix = Annotated[str | None, option("--prefix", "TEXT", "Only schedules whose id starts with this.")]
+ManagedBy = Annotated[
+    str | None, option("--managed-by", "NAME", "Only those that this program or file defines.")
 ]
-Input = Annotated[str | None, option("--input", "JSON|@FILE", "What the action gets.", WHAT)]
+Note = Annotated[str | None, option("--note", "TEXT", "The reason, shown to others.")]
+Yes = Annotated[bool, flag("--yes -y", "Do not ask for confirmation.")]
+DryRun = Annotated[bool, flag("--dry-run", "Show what would happen, and change nothing.")]
+Wait = Annotated[bool, flag("--wait", "Wait until the run has ended; exit with 1 unless it succeeded.")]
+OverlapChoice = Annotated[
+    Overlap | None, option("--overlap", None, "What to do if another run is still running.", HOW)
+]
+Input = Annotated[str | None, option("--input", "JSON|@FILE", "The input of the action.", WHAT)]
 WholeFile = Annotated[
     str | None,
-    option("--file", "FILE|-", "All of it as JSON, YAML or TOML, as the API takes it; options go before it."),
+    option(
+        "--file", "FILE|-", "The schedule as JSON, YAML or TOML; - is standard input. Options override it."
+    ),
 ]

@@ -19,7 +19,7 @@ from horae.spec import load_zone
 
 MAX_POINTED_AT_LENGTH = 200
 UNBOUNDED = 1_000_000
-"""The width of lines that a program reads."""
+"""The width of output that a program reads."""
 
 COLOURS = {
     "succeeded": "green", "running": "cyan", "starting": "cyan", "pending": "cyan", "retrying": "cyan", "failed": "red",
@@ -30,27 +30,27 @@ COLOURS = {
 
 
 def console(*, stderr: bool = False) -> Console:
-    """A console. Without a terminal lines are as wide as COLUMNS says, or as they are; colours only on a terminal."""
-    made = Console(
+    """A console. Colours need a terminal; without one, lines are as wide as COLUMNS, or unbounded."""
+    screen = Console(
         stderr=stderr, highlight=False, color_system=None if os.environ.get("NO_COLOR") else "auto"
     )
-    if not made.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
-        made.width = UNBOUNDED
-    return made
+    if not screen.is_terminal and not os.environ.get("COLUMNS", "").isdecimal():
+        screen.width = UNBOUNDED
+    return screen
 
 
 def show(shown: RenderableType) -> None:
-    """Print for people; what is never broken may be wider than the terminal."""
+    """Print for people; ids are never broken, so lines may be wider than the terminal."""
     console().print(Group(shown), crop=False)
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
-    """For programs: one JSON value on standard output."""
+    """Print one JSON value for programs."""
     typer.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def none(sentence: str) -> Text:
-    """A sentence instead of an empty table, or beside one."""
+    """A dim sentence, instead of an empty table or below one."""
     return Text(sentence, style="dim")
 
 
@@ -60,14 +60,14 @@ def word(status: str) -> Text:
 
 
 def instant(moment: str | datetime | None) -> datetime | None:
-    """A time of an answer."""
+    """A time of an answer, in UTC."""
     if isinstance(moment, str):
         moment = datetime.fromisoformat(moment)
     return None if moment is None else moment.astimezone(UTC)
 
 
 def local(moment: str | datetime | None, zone: str) -> str:
-    """A time of an answer as a clock in a zone shows it: ``Mon 2026-03-09 09:00:00 +01:00``."""
+    """A time in a zone: ``Mon 2026-03-09 09:00:00 +01:00``."""
     time = instant(moment)
     if time is None:
         return ""
@@ -80,7 +80,7 @@ def local(moment: str | datetime | None, zone: str) -> str:
 
 
 def offset_text(offset: int) -> str:
-    """``+05:30``; with seconds where an old offset has them."""
+    """``+05:30``; with seconds if the offset has them, as old ones do."""
     sign, rest = ("-" if offset < 0 else "+"), abs(offset)
     text = f"{sign}{rest // 3600:02}:{rest // 60 % 60:02}"
     return text + (f":{rest % 60:02}" if rest % 60 else "")
@@ -98,18 +98,18 @@ def gap_text(gap: timedelta) -> str:
 
 
 def utc(moment: str | datetime | None) -> Text:
-    """The same in UTC: ``2026-03-09 08:00:00Z``."""
+    """A time in UTC: ``2026-03-09 08:00:00Z``."""
     time = instant(moment)
     return Text("" if time is None else f"{time:%Y-%m-%d %H:%M:%S}Z", style="dim")
 
 
 def both(text: str | None, zone: str) -> Text:
-    """A time in a zone, and in UTC beside it."""
+    """A time in a zone and in UTC."""
     return Text("") if text is None else Text.assemble(local(text, zone), "  ", utc(text))
 
 
 def with_end(times: Table, ended: str | None) -> RenderableType:
-    """Times, and why there are no more of them."""
+    """A table of times, and why there are no more."""
     if ended is None:
         return times
     end = Text(f"{'No more times' if times else 'Never'}: {printable(ended)}.", style="yellow")
@@ -117,19 +117,19 @@ def with_end(times: Table, ended: str | None) -> RenderableType:
 
 
 def clock(text: str | None, zone: str) -> tuple[str, Text]:
-    """A time in its zone and in UTC, for two columns; once if the zone is UTC."""
+    """A time for two columns: in its zone, and in UTC unless that is the zone."""
     return local(text, zone), utc(None if zone == "UTC" else text)
 
 
 def warn(sentence: str) -> None:
-    """A sentence that people should read although the command does what it was asked for; programs find it in the answer."""
+    """Print a warning to standard error; with ``--json`` the answer has it."""
     if "--json" not in sys.argv:
         text = Text.assemble(("warning: ", "bold yellow"), printable(sentence))
         console(stderr=True).print(text, soft_wrap=True)
 
 
 def report(error: HoraeError) -> None:
-    """An error as a sentence, with the characters that are wrong and what would have been right."""
+    """Print an error: a sentence, the wrong characters of an expression, and a hint."""
     if "--json" in sys.argv:
         problem = {
             "error": type(error).__name__, "message": error.for_operator, "details": error.details, "hint": _hint(error),
@@ -148,14 +148,14 @@ def report(error: HoraeError) -> None:
 
 
 def _hint(error: HoraeError) -> str | None:
-    if isinstance(error, StoreUnavailableError):  # its own is for programs that go on
+    if isinstance(error, StoreUnavailableError):  # its own hint is for programs that keep running
         source = error.details.get("source", "--database, or HORAE_DATABASE_URL")
         return f"look at {source}; horae check says more"
     return error.hint
 
 
 def _faults(error: HoraeError) -> list[str]:
-    """The faults of single fields that the message does not have already."""
+    """The faults of single fields that the message does not contain."""
     found = error.details.get("errors")
     if not isinstance(found, list):
         return []

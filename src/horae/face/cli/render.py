@@ -16,12 +16,12 @@ from horae.model import Action, Policies
 
 Json = dict[str, Any]
 Value = str | Callable[[Json], object]
-"""What is shown of an answer: a field, or what a function makes of the answer."""
+"""What a cell shows: a field of the answer, or what a function makes of the answer."""
 _MAX_VALUE_WIDTH = 200
 
 
 def listing(nothing: str, columns: Mapping[str, Value]) -> Callable[[Sequence[Json]], RenderableType]:
-    """How items are shown: as a table whose headings have the marks of :class:`Table`, or a sentence if there are none."""
+    """A function that shows items as a table with these columns (headings with the marks of :class:`Table`), or ``nothing``."""
 
     def shown(items: Sequence[Json]) -> RenderableType:
         rows = [[_value(each, value) for value in columns.values()] for each in items]
@@ -31,7 +31,7 @@ def listing(nothing: str, columns: Mapping[str, Value]) -> Callable[[Sequence[Js
 
 
 def details(values: Mapping[str, Value]) -> Callable[[Json], Table]:
-    """How one thing is shown: names and values, one below the other."""
+    """A function that shows one thing as names and values."""
     return lambda found: facts(*((name, _value(found, value)) for name, value in values.items()))
 
 
@@ -40,17 +40,17 @@ def _value(found: Json, value: Value) -> object:
 
 
 def at(field: str) -> Callable[[Json], Text]:
-    """A time of an answer, in UTC."""
+    """A field that is a time, in UTC."""
     return lambda found: utc(found[field])
 
 
 def joined(field: str) -> Callable[[Json], str]:
-    """The texts of an answer's list."""
+    """A field that is a list of texts."""
     return lambda found: ", ".join(found[field])
 
 
 def schedule_table(items: Sequence[Json]) -> RenderableType:
-    """Schedules, one a line, each with its next time in its own zone."""
+    """Schedules, one per line, each with its next time in its own zone."""
     if not items:
         return none("No schedules.")
     rows = [
@@ -61,7 +61,7 @@ def schedule_table(items: Sequence[Json]) -> RenderableType:
 
 
 def _owners(items: Sequence[Json]) -> list[str]:
-    """The owner of each thing; nothing where all have the same."""
+    """The owner of each item; empty if all have the same."""
     owners = [each.get("owner") or "–" for each in items]
     return owners if len(set(owners)) > 1 else [""] * len(items)
 
@@ -74,7 +74,7 @@ def _flagged(each: Json) -> Text:
 
 
 def schedule_panel(each: Json) -> RenderableType:
-    """A schedule with its state, policies, next times and recent runs."""
+    """A schedule: state, policies, next times and recent runs."""
     zone, info = each["timezone"], each["info"]
     head = facts(
         ("description", each["description"]),
@@ -112,12 +112,12 @@ def schedule_panel(each: Json) -> RenderableType:
 
 
 def _titled(name: str, *parts: RenderableType) -> RenderableType:
-    """Everything about one thing, below its name."""
+    """Parts below a name."""
     return Group(Text(printable(name), style="bold", no_wrap=True, overflow="ignore"), *parts)
 
 
 def _manager(each: Json) -> str:
-    gone = each["orphaned"] and ", which no longer defines it: delete it if it is not needed"
+    gone = each["orphaned"] and ", which no longer defines it; delete it if you do not need it"
     return f"{each['managed_by']}{gone or ''}"
 
 
@@ -148,7 +148,7 @@ def _address(action: Json) -> str:
 
 
 def _options(action: Json) -> Json:
-    """The options of an action, without those that say nothing."""
+    """The options of an action that are not empty."""
     return {name: value for name, value in action["options"].items() if value not in ("", [], {}, False)}
 
 
@@ -162,7 +162,7 @@ def _unusual(policies: Json) -> Json:
 
 
 def why(run: Json) -> str:
-    """Why it ended so, or did not run."""
+    """Why a run ended as it did, or did not start."""
     parts = [run.get("sentence") if run.get("reason") else "", run.get("failure"), run.get("note")]
     return "; ".join(each for each in parts if each)
 
@@ -215,7 +215,7 @@ def run_panel(run: Json, zone: str) -> RenderableType:
 
 
 def _tracebacks(attempts: Iterable[Json]) -> Iterator[RenderableType]:
-    """The tracebacks of attempts, outside the panel, so that they can be copied; equal ones once."""
+    """The tracebacks of attempts, not indented, so that they can be copied; equal ones once."""
     numbers: dict[str, list[str]] = {}
     for each in attempts:
         if each["traceback"]:
@@ -226,7 +226,7 @@ def _tracebacks(attempts: Iterable[Json]) -> Iterator[RenderableType]:
 
 
 def time_table(answer: Json, zone: str) -> RenderableType:
-    """Times that a schedule matches; jitter moves when they fire."""
+    """The times that a schedule matches, and when they fire if jitter moves them."""
     rows = [
         (number, *clock(each["nominal"], zone), "on time" if each["fire"] == each["nominal"] else utc(each["fire"]))
         for number, each in enumerate(answer["items"], start=1)
@@ -297,12 +297,12 @@ def run_table(
 
 
 def _span(each: Json, zone: str) -> tuple[str, Text, str]:
-    """When a range begins, and when it ends if that is another time."""
+    """The start of a range, and its end if that is another time."""
     return *clock(each["start"], zone), "" if each["start"] == each["end"] else local(each["end"], zone)
 
 
 def short(value: object) -> str:
-    """JSON in a line."""
+    """A value as one line of JSON, cut to a readable length."""
     if value in (None, {}, []):
         return ""
     text = msgspec.json.encode(value).decode()

@@ -1,4 +1,4 @@
-"""Follow runs by asking the API again and again: one to its end, or all of them as they go."""
+"""Follow runs by polling the API: one to its end, or all of them live."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from horae.model import OPEN, Status
 
 POLL_SECONDS = 0.5
 HINT_POLLS = 4
-"""After how many polls to ask, each time, whether any node could end the run."""
-NO_NODE = "No node is alive, so the run waits. Start your program, or horae serve; Ctrl-C stops waiting and leaves the run."
+"""How many polls pass between checks that a node is alive."""
+NO_NODE = "No node is alive, so the run waits. Start your program, or horae serve. Ctrl-C stops waiting and keeps the run."
 MAX_ENTRIES = 5000
-"""How many entries of the ledger one look reads at most."""
+"""How many entries of the ledger one poll reads at most."""
 LATE = timedelta(seconds=10)
-"""How long after it was decided an entry may become visible."""
+"""How long after its decision an entry may become visible."""
 
 Key = tuple[str, ...]
 
@@ -71,7 +71,7 @@ async def follow(
     reason: str | None,
     limit: int | None,
 ) -> None:
-    """Print a line for each change in the ledger, until interrupted or so many were printed."""
+    """Print a line for each change in the ledger, until interrupted or ``limit`` lines were printed."""
     ledger = _Ledger(session.client, query)
     if query.get("since") is None:
         await ledger.begin()
@@ -87,7 +87,7 @@ async def follow(
 
 
 class _Ledger:
-    """What was seen of the ledger, so that each change is told once: what was decided of late, and the runs that have not ended."""
+    """Remembers recent decisions and open runs, so that each change is reported once."""
 
     def __init__(self, client: Client, query: Mapping[str, Any]) -> None:
         self._client = client
@@ -97,7 +97,7 @@ class _Ledger:
         self._seen: dict[Key, tuple[object, ...]] = {}
 
     async def begin(self) -> None:
-        """Begin with what happens from now on."""
+        """Report only changes from now on."""
         for entry in await self._search(1):
             self._latest = instant(entry["decided_at"])
         for entry in await self._search(MAX_ENTRIES, status=",".join(OPEN)):
@@ -105,21 +105,21 @@ class _Ledger:
         await self.changes()
 
     async def changes(self) -> list[Json]:
-        """What is new or has changed since the last look, in the order of decisions."""
+        """The entries that are new or changed since the last call, in the order of their decisions."""
         since = self._first if self._latest is None else self._latest - LATE
         found = {
             _key(entry): entry for entry in await self._search(MAX_ENTRIES, since=since and since.isoformat())
         }
-        if going_on := [
+        if open_keys := [
             key for key, (status, *_) in self._seen.items() if status in OPEN and key not in found
         ]:
             still = {_key(entry): entry for entry in await self._search(MAX_ENTRIES, status=",".join(OPEN))}
             ended = {
                 key: run
-                for key in going_on
+                for key in open_keys
                 if key not in still and (run := await self._client.find(path("runs", key[-1]))) is not None
             }
-            found = {**found, **{key: still[key] for key in going_on if key in still}, **ended}
+            found = {**found, **{key: still[key] for key in open_keys if key in still}, **ended}
         changed = [entry for key, entry in found.items() if self._seen.get(key) != _state(entry)]
         self._seen = {key: _state(entry) for key, entry in found.items()}
         moments = [self._latest, *(instant(entry["decided_at"]) for entry in found.values())]
@@ -139,7 +139,7 @@ def _state(entry: Json) -> tuple[object, ...]:
 
 
 def _print(entry: Json, zone: str, *, as_json: bool) -> None:
-    """One line, at once."""
+    """Print one line at once."""
     if as_json:
         typer.echo(msgspec.json.encode(entry))
         return

@@ -1,4 +1,4 @@
-"""Print what a run logged, once or as it comes."""
+"""Print the log of a run, once or live."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLOURS = {"DEBUG": "dim", "WARNING": "yellow", "ERROR": "red", "CRITICAL": "bol
 async def print_logs(
     session: Session, place: str, zone: str, *, attempts: int = 1, follow: bool = False, **query: object
 ) -> None:
-    """Print the lines of a log; with ``follow`` as they come, until what writes it has ended."""
+    """Print the lines of a log; with ``follow``, new ones too until the run has ended."""
     lines = _lines(session, place, query, follow=follow)
     if session.as_json and not follow:
         print_json([line async for line in lines])
@@ -36,9 +36,7 @@ async def print_logs(
         attempt = line["attempt"]
         print_line(line, zone)
     if not attempt and not session.as_json:
-        console(stderr=True).print(
-            none("No lines: nothing was logged, or what was logged is no longer kept.")
-        )
+        console(stderr=True).print(none("No lines: nothing was logged, or the log is no longer kept."))
 
 
 async def _lines(
@@ -57,7 +55,7 @@ async def _lines(
 
 
 def print_line(line: Json, zone: str) -> None:
-    """A line, at once; what follows in its message, such as a traceback, is indented."""
+    """Print a line at once; further lines of its message, such as a traceback, are indented."""
     if line["dropped"]:
         console().print(none(f"… {line['dropped']} lines were dropped"))
     first, *more = line["message"].split("\n")

@@ -1,4 +1,4 @@
-"""``horae runs``: list, follow, show, stop and repeat runs."""
+"""``horae runs``: list, follow, show, stop and rerun runs."""
 
 from __future__ import annotations
 
@@ -28,26 +28,28 @@ from horae.face.cli.run_logs import print_logs
 from horae.face.cli.schedule_options import start_fields
 from horae.model import Reason, Status
 
-cli = group("runs", "Look at runs, follow them, stop and repeat them.")
+cli = group("runs", "List, show, follow, stop and rerun runs.")
 
 
 class Which(msgspec.Struct, frozen=True, kw_only=True):
     """The options that choose runs and slots that did not run."""
 
-    schedule_id: Annotated[str | None, argument("ID", "Of this schedule; none: of all.", autocompletion=schedule_ids)] = None  # fmt: skip
-    status: Annotated[list[Status] | None, option("--status", None, "In this status; may be repeated.")] = None  # fmt: skip
-    reason: Annotated[Reason | None, option("--reason", None, "Skipped or ended for this reason.")] = None
-    tag: Annotated[str | None, option("--tag", "TAG", "Of schedules with this tag.")] = None
-    since: Annotated[str | None, option("--since", "TIME", "Decided at this time or later.")] = None
-    timezone: Annotated[str | None, option("--tz", "ZONE", "The zone of times.  \\[default: the schedule's, or UTC]")] = None  # fmt: skip
+    schedule_id: Annotated[str | None, argument("ID", "The schedule. Without it: all schedules.", autocompletion=schedule_ids)] = None  # fmt: skip
+    status: Annotated[list[Status] | None, option("--status", None, "Only runs in this status. Repeatable.")] = None  # fmt: skip
+    reason: Annotated[
+        Reason | None, option("--reason", None, "Only runs that were skipped or ended for this reason.")
+    ] = None
+    tag: Annotated[str | None, option("--tag", "TAG", "Only schedules with this tag.")] = None
+    since: Annotated[str | None, option("--since", "TIME", "Decided at or after this time.")] = None
+    timezone: Annotated[str | None, option("--tz", "ZONE", "The time zone of options and output.  \\[default: the schedule's, or UTC]")] = None  # fmt: skip
 
     async def query(self, session: Session) -> dict[str, Any]:
-        """The parameters of the search that are not about how it ended."""
+        """The parameters of the search, without status and reason."""
         since = await session.moment(self.since, "--since", self.schedule_id, self.timezone)
         return {"schedule": self.schedule_id, "tag": self.tag, "since": since}
 
     async def zone(self, session: Session) -> str:
-        """The zone in which times are shown."""
+        """The zone to show times in."""
         if self.timezone is None and self.schedule_id is not None:
             return await session.zone(self.schedule_id)
         return self.timezone or "UTC"
@@ -60,11 +62,11 @@ async def list_runs(
     until: Annotated[str | None, option("--until", "TIME", "Decided before this time.")] = None,
     limit: Limit = 20,
 ) -> None:
-    """List runs, of one schedule or of all, the latest decided first, with the slots that did not run among them and why.
+    """List runs, latest decided first, among them the slots that did not run, and why.
 
     horae runs list report -n 50
 
-    [dim]What went wrong since yesterday, and what was skipped because another run was still running:[/dim]
+    [dim]Failures since yesterday, and slots skipped because another run was still running:[/dim]
 
       horae runs list --status failed --status timed_out --since yesterday
 
@@ -81,9 +83,9 @@ async def list_runs(
 async def tail(
     session: Session,
     which: Which,
-    limit: Annotated[int | None, number("--limit -n", "Stop after so many lines.")] = None,
+    limit: Annotated[int | None, number("--limit -n", "Stop after this many lines.")] = None,
 ) -> None:
-    """Follow runs live, of one schedule or of all: a line when one is decided, starts, waits for another attempt or ends.
+    """Follow runs live: print a line when a run is decided, starts, waits for a retry or ends.
 
     horae runs tail
 
@@ -97,7 +99,7 @@ async def tail(
 
 @command(cli, "show")
 async def show(session: Session, run_id: RunId) -> None:
-    """Show a run: its slot, its attempts, what they saved, its result, and why it ended so.
+    """Show a run: its slot, its attempts and checkpoints, its result, and why it ended as it did.
 
     horae runs show 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
@@ -108,12 +110,10 @@ async def show(session: Session, run_id: RunId) -> None:
 async def logs(
     session: Session,
     run_id: RunId,
-    attempt: Annotated[int | None, option("--attempt", "N", "Only of this attempt.", min=1)] = None,
-    follow_it: Annotated[
-        bool, flag("--follow -f", "Print lines as they come, until the run has ended.")
-    ] = False,
+    attempt: Annotated[int | None, option("--attempt", "N", "Only this attempt.", min=1)] = None,
+    follow_it: Annotated[bool, flag("--follow -f", "Print new lines until the run has ended.")] = False,
 ) -> None:
-    """Show what the action logged while it ran, by attempt. Of very long logs the first and the last lines are kept.
+    """Show the log lines of a run, by attempt. Very long logs keep their first and last lines.
 
     horae runs logs 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11 --follow
 
@@ -133,7 +133,7 @@ async def rerun(
     note: Note = None,
     wait: Wait = False,
 ) -> None:
-    """Start the slot of an ended run again, as a new run that names it, with its input unless another is given.
+    """Run the slot of an ended run again, as a new run with the same input, or with --input.
 
     horae runs rerun 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11 --note "the source is back" --wait
     """
@@ -143,7 +143,7 @@ async def rerun(
 
 @command(cli, "cancel")
 async def cancel(session: Session, run_id: RunId) -> None:
-    """Ask a run to stop; it may take its time, as its schedule allows.
+    """Ask a run to stop. It may take as long as its schedule allows.
 
     horae runs cancel 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """
@@ -152,7 +152,7 @@ async def cancel(session: Session, run_id: RunId) -> None:
 
 @command(cli, "terminate")
 async def terminate(session: Session, run_id: RunId) -> None:
-    """Make a run stop now.
+    """Stop a run now, without waiting for it.
 
     horae runs terminate 0b9f6f8c-7a44-4c63-9f0b-2a6a3f6c9c11
     """

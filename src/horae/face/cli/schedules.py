@@ -1,11 +1,11 @@
-"""``horae schedules``: its commands, and the file of each."""
+"""``horae schedules``: its commands, in the order of the help."""
 
 from __future__ import annotations
 
 from horae.face.cli import backfills, schedules_read, schedules_write
 from horae.face.cli.command_base import Function, command, group
 
-cli = group("schedules", "Create, look at and change schedules, and act on them by hand.")
+cli = group("schedules", "Create, show and change schedules; pause, trigger and backfill them.")
 
 COMMANDS: dict[str, Function] = {
     "create": schedules_write.create, "list": schedules_read.list_schedules, "describe": schedules_read.describe,

@@ -26,7 +26,7 @@ from horae.face.cli.schedule_options import TIMES, When
 
 
 class StateChoice(StrEnum):
-    """The states that a schedule can be in."""
+    """The states of a schedule."""
 
     RUNNING = "running"
     PAUSED = "paused"
@@ -35,23 +35,23 @@ class StateChoice(StrEnum):
 
 async def list_schedules(
     session: Session,
-    state: Annotated[StateChoice | None, option("--state", None, "Those in this state.")] = None,
-    action: Annotated[str | None, option("--action", "NAME", "Those with this action.")] = None,
+    state: Annotated[StateChoice | None, option("--state", None, "Only schedules in this state.")] = None,
+    action: Annotated[str | None, option("--action", "NAME", "Only schedules with this action.")] = None,
     tag: WithTag = None,
     prefix: WithPrefix = None,
     search: Annotated[
-        str | None, option("--search", "KEY:VALUE", "Those with this search attribute.")
+        str | None, option("--search", "KEY:VALUE", "Only schedules with this search attribute.")
     ] = None,
-    attention: Annotated[bool, flag("--attention", "Those that need attention.")] = False,
+    attention: Annotated[bool, flag("--attention", "Only schedules that need attention.")] = False,
     managed_by: ManagedBy = None,
     orphaned: Annotated[
-        bool, flag("--orphaned", "Those that their program or file no longer defines.")
+        bool, flag("--orphaned", "Only schedules that their program or file no longer defines.")
     ] = False,
     limit: Limit = 100,
 ) -> None:
-    """List schedules, each with its sentence and its next time.
+    """List schedules, each with its times in words and its next time.
 
-    [dim]What is paused, and what needs attention:[/dim]
+    [dim]Paused schedules, and those that need attention:[/dim]
 
       horae schedules list --state paused
 
@@ -64,7 +64,7 @@ async def list_schedules(
 
 
 async def describe(session: Session, schedule_id: ScheduleId) -> None:
-    """Show a schedule: its sentence, state, next times, and its recent runs with their reasons.
+    """Show a schedule: its times in words, its state, its next times, and its recent runs with their reasons.
 
     horae schedules describe report
     """
@@ -74,11 +74,13 @@ async def describe(session: Session, schedule_id: ScheduleId) -> None:
 async def times(
     session: Session,
     schedule_id: ScheduleId,
-    start: Annotated[str | None, option("--from", "TIME", "Later than this.  \\[default: now]")] = None,
-    end: Annotated[str | None, option("--to", "TIME", "Up to this, included.")] = None,
+    start: Annotated[
+        str | None, option("--from", "TIME", "Show times after this one.  \\[default: now]")
+    ] = None,
+    end: Annotated[str | None, option("--to", "TIME", "Show times up to this one, inclusive.")] = None,
     limit: Times = 10,
 ) -> None:
-    """Show the times that a schedule matches, in a range or from now on.
+    """Show the times that a schedule matches, from now on or in a range.
 
     horae schedules times report -n 5
 
@@ -95,15 +97,15 @@ async def preview(
     session: Session,
     *,
     schedule_id: Annotated[
-        str | None, argument("ID", "The schedule that would be changed; none: a new one.")
+        str | None, argument("ID", "The schedule to change. Without it: a new schedule.")
     ] = None,
     when: When,
-    days: Annotated[int, number("--days", "How many days ahead to compare.", most=366)] = 30,
+    days: Annotated[int, number("--days", "Compare this many days ahead.", most=366)] = 30,
     limit: Times = 10,
 ) -> None:
-    """Show what a change would add and remove, or when a new schedule would fire; nothing is changed.
+    """Show which times a change would add and remove, or when a new schedule would fire. Nothing is changed.
 
-    [dim]What happens to the report if it moves to ten o'clock?[/dim]
+    [dim]What if the report moves to ten o'clock?[/dim]
 
       horae schedules preview report --cron "0 10 * * 1-5" --days 7
 
@@ -124,9 +126,9 @@ async def preview(
 
 
 def changed_spec(present: dict[str, Any], when: When) -> dict[str, Any]:
-    """The spec that options make of the present one: a zone or a jitter alone leaves its times as they are.
+    """The spec of a schedule after a change: new times replace the old ones, a zone or a jitter alone keeps them.
 
-    New times stay in the zone, and keep what is excluded, unless a whole spec is given.
+    The zone and the exclusions stay unless a whole spec is given.
     """
     base = dict(present["spec"])
     if when.crons or when.every or when.at:

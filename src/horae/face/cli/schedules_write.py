@@ -43,26 +43,26 @@ from horae.model import OnResume
 async def create(
     session: Session,
     *,
-    schedule_id: Annotated[str | None, argument("ID", "Its id; none: one is made.")] = None,
+    schedule_id: Annotated[str | None, argument("ID", "The schedule's id. Generated if omitted.")] = None,
     when: When,
     what: What,
     how: How,
-    paused: Annotated[bool, flag("--paused", "It waits to be resumed.")] = False,
+    paused: Annotated[bool, flag("--paused", "Create it paused.")] = False,
     note: Note = None,
-    trigger: Annotated[bool, flag("--trigger", "Run it once right away, too.")] = False,
+    trigger: Annotated[bool, flag("--trigger", "Also run it once right away.")] = False,
     file: WholeFile = None,
 ) -> None:
     """Create a schedule.
 
-    [dim]A request every weekday at nine, spread over a minute:[/dim]
+    [dim]An HTTP request every weekday at nine, spread over a minute:[/dim]
 
       horae schedules create report --cron "0 9 * * 1-5" --tz Europe/Berlin --jitter 60s --http https://example.org/report
 
-    [dim]An action of yours every 90 minutes, one at a time, with an input:[/dim]
+    [dim]Your own action every 90 minutes, one run at a time, with an input:[/dim]
 
       horae schedules create sync --every 90m --action shop.sync --input '{"full": false}' --overlap buffer_one
 
-    [dim]Anything, as the API takes it:[/dim]
+    [dim]From a file, in the form that the API takes:[/dim]
 
       horae schedules create --file schedule.json
     """
@@ -89,10 +89,10 @@ async def update(
     how: How,
     file: WholeFile = None,
     if_version: Annotated[
-        int | None, option("--if-version", "N", "Only if its version is still this one.")
+        int | None, option("--if-version", "N", "Fail unless the schedule still has this version.")
     ] = None,
 ) -> None:
-    """Change a schedule; what is not named stays as it is.
+    """Change a schedule. Other fields keep their values.
 
     [dim]See what a change does, then make it:[/dim]
 
@@ -100,14 +100,14 @@ async def update(
 
       horae schedules update report --cron "0 10 * * 1-5"
 
-    [dim]Only if it is unchanged since it was read (describe shows the version):[/dim]
+    [dim]Only if the schedule did not change since you read it (describe shows the version):[/dim]
 
       horae schedules update report --overlap allow_all --if-version 3
     """
     body = {} if file is None else _of_file(file)
     body |= schedule_fields(When(), what, how, body)
     if when.names_times or when.details:
-        # New times in a zone that changed meanwhile would be neither: it must be the schedule that was read.
+        # The version makes sure that the zone did not change since it was read.
         present = await session.client.get(path("schedules", schedule_id))
         spec = changed_spec(present, when)
         removed = dict.fromkeys(present["spec"].keys() - spec.keys())
@@ -115,9 +115,7 @@ async def update(
     if if_version is not None:
         body["version"] = if_version
     if not set(body) - {"version"}:
-        raise InvalidInputError(
-            "the change", "is missing", hint="name what is to be different, such as --cron"
-        )
+        raise InvalidInputError("the change", "is missing", hint="name a field to change, such as --cron")
     changed = await session.client.patch(path("schedules", schedule_id), body)
     warn_of(changed)
     session.show(changed, partial(summary, "Changed"))
@@ -130,7 +128,7 @@ def _read(file: str) -> Json:
 
 
 def _of_file(file: str) -> Json:
-    """The change that a file makes; times in it replace those that there are, as with options."""
+    """The change that a file makes; its times replace the present ones, as with options."""
     body = {key: value for key, value in _read(file).items() if key != "id"}
     spec = body.get("spec")
     if isinstance(spec, dict) and spec.keys() & set(TIMES):
@@ -142,9 +140,9 @@ async def pause(
     session: Session,
     schedule_id: ScheduleId,
     note: Note = None,
-    until: Annotated[str | None, option("--until", "TIME", "It resumes by itself then.")] = None,
+    until: Annotated[str | None, option("--until", "TIME", "Resume automatically at this time.")] = None,
 ) -> None:
-    """Pause a schedule: nothing starts by itself; what runs goes on.
+    """Pause a schedule: no new runs start automatically; running ones continue.
 
     horae schedules pause report --note "the source is being moved" --until 2026-03-09T06:00:00Z
     """
@@ -157,17 +155,19 @@ async def resume(
     schedule_id: ScheduleId,
     note: Note = None,
     on_resume: Annotated[
-        OnResume | None, option("--on-resume", None, "What becomes of the slots of the pause, for this once.")
+        OnResume | None,
+        option("--on-resume", None, "What to do with the slots of the pause, this time only."),
     ] = None,
     dry_run: DryRun = False,
 ) -> None:
-    """Resume a schedule; what fell due meanwhile is made up, or not, by its policies.
+    """Resume a schedule. Its policies decide whether slots that fell due during the pause run now.
 
     horae schedules resume report
 
-    [dim]See what would start now, then start none of it:[/dim]
+    [dim]See what would start now, then resume without starting any of it:[/dim]
 
       horae schedules resume report --dry-run
+
       horae schedules resume report --on-resume skip
     """
     body = given(note=note, on_resume=on_resume, dry_run=dry_run or None)
@@ -179,9 +179,11 @@ async def resume(
 async def skip(
     session: Session,
     schedule_id: ScheduleId,
-    number: Annotated[int, argument("N", "How many; 0 takes it back.  \\[default: 1]", min=0)] = 1,
+    number: Annotated[
+        int, argument("N", "How many slots to skip; 0 cancels an earlier skip.  \\[default: 1]", min=0)
+    ] = 1,
 ) -> None:
-    """Pass over the next times of a schedule; they are recorded as skipped.
+    """Skip the next slots of a schedule. They are recorded as skipped.
 
     horae schedules skip report 2
     """
@@ -201,11 +203,11 @@ async def trigger(
     note: Note = None,
     wait: Wait = False,
 ) -> None:
-    """Run a schedule's action now, besides its times.
+    """Run a schedule's action now, in addition to its times.
 
     horae schedules trigger report --note "the numbers were wrong" --input '{"full": true}'
 
-    [dim]Wait for the outcome, which is the exit status too:[/dim]
+    [dim]Wait for the outcome, which also sets the exit status:[/dim]
 
       horae schedules trigger report --wait
     """
@@ -219,7 +221,7 @@ async def trigger(
 
 
 async def delete(session: Session, schedule_id: ScheduleId, yes: Yes = False) -> None:
-    """Delete a schedule; the ledger of its runs is kept.
+    """Delete a schedule. The ledger of its runs is kept.
 
     horae schedules delete report --yes
     """
@@ -227,13 +229,13 @@ async def delete(session: Session, schedule_id: ScheduleId, yes: Yes = False) ->
 
 
 def warn_of(stored: Json) -> None:
-    """Say what the owner of a schedule that was stored should know."""
+    """Print the warnings about a stored schedule."""
     for sentence in stored.get("warnings", ()):
         warn(sentence)
 
 
 def summary(done: str, schedule: Json) -> RenderableType:
-    """What was done, what the schedule says now, until when it is paused, and when it fires next."""
+    """A sentence about a changed schedule, until when it is paused, and when it fires next."""
     lines = [Text(f"{done} {schedule['id']}: {schedule['sentence']}.")]
     for name, field in (("paused until", "paused_until"), ("next", "next_time")):
         if schedule[field] is not None:

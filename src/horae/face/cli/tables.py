@@ -1,4 +1,4 @@
-"""Tables that fit: aligned columns without lines, laid out for the width that there is."""
+"""Tables without lines whose columns fit the width of the terminal."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rich.text import Text
 
 GAP = "  "
 LEGIBLE, MIN_WRAPPED = 24, 12
-"""The width below which a column that wraps is hard to read, so that optional columns go; and the least one."""
+"""The width that a wrapping column keeps by dropping optional columns, and the least it gets."""
 
 Layout = tuple[list[int], list[int]]
-"""The columns that go above their row, and those beside each other."""
+"""The columns above each row, and those beside each other."""
 
 
 class Table:
-    """Rows below headings. Columns that are empty are left out.
+    """Rows below headings, without empty columns.
 
-    A heading may end with marks: ``!`` names the row, and goes above it where there is no room; ``?`` is left out where there
-    is no room, the last one first, and ``??`` before it; ``~`` wraps, other columns are never broken; ``>`` is aligned to the right.
+    A heading may end with marks. ``!``: the column names the row, and moves above it if there is no room. ``?``: it is dropped if
+    there is no room, the last such column first, ``??`` before ``?``. ``~``: it wraps; other columns never do. ``>``: it is right-aligned.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Table:
         return bool(self._rows)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
-        """The lines, for a width."""
+        """The lines that fit the console."""
         layouts = list(self._layouts())
         above, beside = next(
             (each for each in layouts if self._least(each) <= options.max_width), layouts[-1]
@@ -67,7 +67,7 @@ class Table:
                 )
 
     def _layouts(self) -> Iterator[Layout]:
-        """From the one that shows most to the one that needs least."""
+        """The layouts, from the one that shows most to the narrowest."""
         keys = [number for number in self._natural if "!" in self._marks[number]]
         for above in ([], keys) if keys else ([],):
             beside = [number for number in self._natural if number not in above]
@@ -86,7 +86,7 @@ class Table:
         return LEGIBLE if "~" in self._marks[number] else self._natural[number]
 
     def _widths(self, beside: list[int], room: int) -> dict[int, int]:
-        """The width of each column; those that wrap share what the others leave."""
+        """The width of each column; wrapping ones share the room that the others leave."""
         widths = {number: self._natural[number] for number in beside}
         wrapping = sorted((each for each in beside if "~" in self._marks[each]), key=widths.__getitem__)
         left = (
@@ -114,18 +114,18 @@ def table(*headings: str, rows: Iterable[Sequence[object]]) -> Table:
 
 
 def facts(*rows: tuple[str, Any]) -> Table:
-    """Names and values, one below the other; what has no value is left out."""
+    """Names and values, one per line, without empty values."""
     shown = [(Text(name, style="dim"), value) for name, value in rows if value not in (None, "", [], {})]
     return Table(("name", "value~"), shown, headed=False)
 
 
 def cell(value: object) -> Text:
-    """A value of a table. Texts of others are no markup, and move no cursor."""
+    """A value as text, without markup or control characters."""
     if isinstance(value, Text):
         return value
     return Text("" if value is None else printable(str(value)))
 
 
 def printable(text: str) -> str:
-    """Text that a terminal can show: what would move the cursor or cannot be encoded becomes a mark."""
+    """Text that is safe to print: control characters and what cannot be encoded become a replacement mark."""
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in text)

@@ -1,4 +1,4 @@
-"""The target of a command: a server or a database, from options or the environment; and how it answers."""
+"""The target of a command: a server or a database, from options or the environment; and how the command answers."""
 
 from __future__ import annotations
 
@@ -16,23 +16,24 @@ def _where(name: str, metavar: str, meaning: str) -> Any:  # noqa: ANN401 - type
 
 
 UrlOption = Annotated[
-    str | None, _where("--url", "URL", "A server, such as http://127.0.0.1:8420.  \\[HORAE_URL]")
+    str | None, _where("--url", "URL", "The server to call, such as http://127.0.0.1:8420.  \\[HORAE_URL]")
 ]
-TokenOption = Annotated[
-    str | None, _where("--token", "TOKEN", "The token that identifies you to the server.  \\[HORAE_TOKEN]")
-]
+TokenOption = Annotated[str | None, _where("--token", "TOKEN", "Your token for the server.  \\[HORAE_TOKEN]")]
 DatabaseOption = Annotated[
     str | None,
-    _where("--database", "URL", "A database instead: sqlite:///horae.db or postgresql://…  \\[HORAE_DATABASE_URL]"),
+    _where("--database", "URL", "The database to work on, without a server: sqlite:///horae.db or postgresql://…  \\[HORAE_DATABASE_URL]"),
 ]  # fmt: skip
 OwnerOption = Annotated[
-    str | None, _where("--owner", "NAME", "Whose schedules are meant.  \\[default: the caller's, or all]")
+    str | None,
+    _where(
+        "--owner", "NAME", "Act for this owner.  \\[default: yourself, or all owners if you may see them]"
+    ),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer with JSON, for programs.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
-    """The server or the database that a command works on, the token of the caller, the owner that is meant, and how to answer."""
+    """The server or database that a command works on, the caller's token, the owner to act for, and how to answer."""
 
     url: UrlOption = None
     token: TokenOption = None
@@ -42,12 +43,10 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if self.url is not None and self.database is not None:
-            raise InvalidInputError(
-                "--url and --database", "name two places", hint="give the one that is to be asked"
-            )
+            raise InvalidInputError("--url and --database", "exclude each other", hint="give one of them")
 
     def but(self, nearer: Target) -> Target:
-        """Options after the command override those before it."""
+        """This target with the options after the command, which override those before it."""
         place = self if nearer.url is None and nearer.database is None else nearer
         return Target(
             url=place.url, database=place.database, as_json=nearer.as_json or self.as_json,
@@ -64,7 +63,7 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
         return {"url": "HORAE_URL", "token": "HORAE_TOKEN", "database": "HORAE_DATABASE_URL"}[field]
 
     def resolved(self) -> Target:
-        """Fill in the rest from the environment; the setting for the database is read with the others."""
+        """This target with URL and token from the environment; ``Config`` reads the database."""
         url, token = self.url, self.token
         if url is None and self.database is None:
             url = os.environ.get("HORAE_URL") or None

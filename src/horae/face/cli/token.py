@@ -1,4 +1,4 @@
-"""``horae token``: tokens for services that share a secret with those who make them (HS256)."""
+"""``horae token``: tokens signed with the secret that the service has too (HS256)."""
 
 from __future__ import annotations
 
@@ -15,40 +15,41 @@ from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.options import argument, option
 from horae.face.time_parser import instant_of
 
-cli = group("token", "Create tokens, which identify callers to a server.")
+cli = group("token", "Create tokens that identify callers to a server.")
 
 
 @command(cli, "create", takes=["as_json"])
 async def create(
     given: Command,
-    user: Annotated[str, argument("USER", "The user that the token stands for.")],
+    user: Annotated[str, argument("USER", "The user that the token identifies.")],
     scopes: Annotated[
         list[str] | None,
-        option(
-            "--scope", "SCOPE", "What else they may do, such as admin, or read: only read; may be repeated."
-        ),
+        option("--scope", "SCOPE", "admin or service to do more, read to only read. Repeatable."),
     ] = None,
     expires: Annotated[
-        str, option("--expires", "TIME", "When it ends; in UTC without an offset.", show_default=True)
+        str,
+        option(
+            "--expires", "TIME", "When the token expires, in UTC unless it has an offset.", show_default=True
+        ),
     ] = "in 1d",
 ) -> None:
-    """Create a token, signed with the secret of the settings (HORAE_JWT_SECRET), and print it and nothing else.
+    """Create a token, signed with HORAE_JWT_SECRET, and print only the token.
 
-    [dim]For a person for a day, and for a program that acts for others:[/dim]
+    [dim]For a person, for a day; and for a program that acts for others:[/dim]
 
       export HORAE_TOKEN="$(horae token create ada)"
 
       horae token create deploy --scope service --expires 2027-01-01
 
-    [dim]For a page that shows everything and changes nothing:[/dim]
+    [dim]For a dashboard that shows everything and changes nothing:[/dim]
 
       horae token create wall --scope admin --scope read
     """
     config, now = Config.from_environment(), SystemClock().now()
     if not config.jwt_secret:
         raise InvalidInputError(
-            "HORAE_JWT_SECRET", "is not set: it is the secret that the server checks tokens with",
-            hint="set it to what the server has; tokens of an identity provider come from there",
+            "HORAE_JWT_SECRET", "is not set: the server checks tokens with it",
+            hint="set it to the server's value; if an identity provider issues tokens, get one there",
         )  # fmt: skip
     jwt = import_extra("jwt")
     authenticator = importlib.import_module("horae.face.service.auth").Authenticator(

@@ -1,4 +1,4 @@
-"""Typer's complaints about options and arguments, as errors of one sentence with a hint."""
+"""Typer's usage errors as errors of ours: one sentence and a hint."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _NAMES = re.compile(r"--?[\w-]+|'[^']*'")
 
 
 def is_usage_error(error: Exception) -> bool:
-    """Whether an error is typer's own, whatever it calls it."""
+    """Whether an error is typer's; the class depends on its version."""
     return hasattr(error, "format_message")
 
 
 def is_request_for_help(error: Exception) -> bool:
-    """Whether nothing was given to a command that needs something: its help is the answer."""
+    """Whether a command that needs arguments got none, so that its help is shown."""
     return type(error).__name__ == "NoArgsIsHelpError"
 
 
 def usage_error(error: Exception) -> InvalidInputError:
-    """What is wrong with the command, and what would be right."""
+    """A usage error in our words, with a hint."""
     context = getattr(error, "ctx", None)
     place = f"see {context.command_path} --help" if context is not None else "see horae --help"
     if is_request_for_help(error):
@@ -58,7 +58,7 @@ def _unknown_command(found: Found) -> tuple[str, str, str | None]:
 
 
 def _too_many(found: Found) -> tuple[str, str, str | None]:
-    hint = "quote what has blanks in it, such as a cron expression; a flag takes no value"
+    hint = "quote arguments that contain spaces, such as cron expressions; a flag takes no value"
     return f'"{found[1]}"', "is more than the command takes", hint
 
 

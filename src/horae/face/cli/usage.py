@@ -1,4 +1,4 @@
-"""``horae usage``: what runs of graphs used."""
+"""``horae usage``: the usage of graphs."""
 
 from __future__ import annotations
 
@@ -22,16 +22,17 @@ _table = listing(
 async def usage(
     session: Session,
     since: Annotated[
-        str | None, option("--since", "TIME", "Recorded at or after this; in UTC without an offset.")
+        str | None,
+        option("--since", "TIME", "Recorded at or after this time, in UTC unless it has an offset."),
     ] = None,
-    until: Annotated[str | None, option("--until", "TIME", "Recorded before this.")] = None,
+    until: Annotated[str | None, option("--until", "TIME", "Recorded before this time.")] = None,
     by: Annotated[
         Literal["all", "hour", "day"],
-        option("--by", None, "Also by the hour or the day, in UTC.", show_default=True),
+        option("--by", None, "Split the sums by hour or day, in UTC.", show_default=True),
     ] = "all",
     limit: Limit = 100,
 ) -> None:
-    """Sum what runs of graphs used, by account and time, the latest first.
+    """Sum the usage of graphs by account and time, latest first.
 
     horae usage --since -30d --by day
     """

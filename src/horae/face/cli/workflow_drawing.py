@@ -24,7 +24,7 @@ _ENDS = {"success": "", "always": " always", "error": " on error"}
 
 
 def drawing(document: Mapping[str, Any], states: Mapping[str, str]) -> Text:
-    """A workflow as lines: each node, and below it what follows it, in the colours of their states."""
+    """A workflow as lines: each node with its successors below it, in the colours of their states."""
     drawn = Text()
     rounds = _rounds(states)
     for node in document["nodes"]:
@@ -46,7 +46,7 @@ def drawing(document: Mapping[str, Any], states: Mapping[str, str]) -> Text:
 
 
 def _rounds(states: Mapping[str, str]) -> dict[str, int]:
-    """How many rounds each loop of the workflow itself has begun."""
+    """How many rounds each top-level loop has begun."""
     found: dict[str, set[str]] = {}
     for place in states:
         loop, _, rest = place.partition("/")

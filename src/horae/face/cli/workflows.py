@@ -17,11 +17,11 @@ from horae.face.cli.schedule_options import start_fields
 from horae.face.cli.workflow_drawing import drawing, mermaid
 from horae.face.documents.files import WORKFLOW_EXAMPLE, document
 
-cli = group("workflows", "Deploy workflows, look at them, run them.")
+cli = group("workflows", "Deploy, show, draw and run workflows.")
 
 File = Annotated[str, argument("FILE|-", "The workflow as JSON or YAML; - is standard input.")]
 WorkflowId = Annotated[str, argument("ID", "The workflow's id.")]
-Version = Annotated[int | None, option("--version", "N", "Which version.  \\[default: the latest]", min=0)]
+Version = Annotated[int | None, option("--version", "N", "The version.  \\[default: the latest]", min=0)]
 _table = listing(
     "No workflows.",
     {"workflow!": "workflow_id", "version>": "version", "owner": "owner", "deployed (UTC)?": at("deployed_at")},
@@ -33,7 +33,7 @@ _details = details(
     }
 )  # fmt: skip
 _nodes = listing(
-    "The run is of no workflow.",
+    "This run is not a workflow's.",
     {
         "node!": "place", "type": "type", "state": lambda each: word(each["state"]),
         "attempts>": lambda each: each["attempts"] or None, "started (UTC)?": at("started_at"), "ended?": at("ended_at"),
@@ -44,7 +44,7 @@ _nodes = listing(
 
 @command(cli, "deploy")
 async def deploy(session: Session, file: File) -> None:
-    """Deploy a version of a workflow: its triggers become schedules. The same again changes nothing.
+    """Deploy a version of a workflow; its triggers become schedules. Deploying it again changes nothing.
 
     horae workflows deploy report.json
     """
@@ -54,15 +54,15 @@ async def deploy(session: Session, file: File) -> None:
 
 
 def _deployed(found: Json) -> RenderableType:
-    said = "Deployed" if found["created"] else "It was deployed before:"
-    lines = [f"{said} {found['workflow_id']}, version {found['version']}."]
+    done = "Deployed" if found["created"] else "Already deployed:"
+    lines = [f"{done} {found['workflow_id']}, version {found['version']}."]
     lines += [f"Schedule {each}" for each in found["schedules"]]
     return Text("\n".join(lines))
 
 
 @command(cli, "validate")
 async def validate(session: Session, file: File) -> None:
-    """Check a workflow as deploying it would, and store nothing.
+    """Check a workflow as deploy does, without storing it.
 
     horae workflows validate report.json
     """
@@ -73,7 +73,7 @@ async def validate(session: Session, file: File) -> None:
 
 @command(cli, "list")
 async def list_workflows(session: Session, limit: Limit = 100) -> None:
-    """List the versions of workflows.
+    """List all versions of all workflows.
 
     horae workflows list
     """
@@ -82,7 +82,7 @@ async def list_workflows(session: Session, limit: Limit = 100) -> None:
 
 @command(cli, "show")
 async def show(session: Session, workflow_id: WorkflowId, version: Version = None) -> None:
-    """Show a workflow: its nodes, and what follows each.
+    """Show a workflow: its nodes and what follows each.
 
     horae workflows show report --version 3
     """
@@ -94,10 +94,12 @@ async def draw(
     session: Session,
     workflow_id: WorkflowId,
     version: Version = None,
-    run_id: Annotated[str | None, option("--run", "RUN_ID", "With the states of this run's nodes.")] = None,
-    as_mermaid: Annotated[bool, flag("--mermaid", "As a diagram that Mermaid draws.")] = False,
+    run_id: Annotated[
+        str | None, option("--run", "RUN_ID", "Colour nodes by their state in this run.")
+    ] = None,
+    as_mermaid: Annotated[bool, flag("--mermaid", "Print a Mermaid diagram.")] = False,
 ) -> None:
-    """Draw a workflow; with a run, in the colours of its nodes' states.
+    """Draw a workflow, with --run in the colours of its nodes' states.
 
     horae workflows draw report --run 019a4752-5d20-8b13-a3a0-c0e9bee3be20
 
@@ -122,7 +124,7 @@ async def run(
     workflow_id: WorkflowId,
     version: Version = None,
     given: Input = None,
-    key: Annotated[str | None, option("--key", "KEY", "The same again starts nothing.")] = None,
+    key: Annotated[str | None, option("--key", "KEY", "Start nothing if a run already has this key.")] = None,
     wait: Wait = False,
 ) -> None:
     """Run a workflow now.
@@ -136,7 +138,7 @@ async def run(
 
 @command(cli, "nodes")
 async def nodes(session: Session, run_id: Annotated[str, argument("RUN_ID", "The run's id.")]) -> None:
-    """Show the nodes of a workflow's run: states, attempts, times, inputs and outputs.
+    """Show the nodes of a workflow's run: states, attempts and times; with --json inputs and outputs too.
 
     horae workflows nodes 019a4752-5d20-8b13-a3a0-c0e9bee3be20
     """
