@@ -290,6 +290,19 @@ def test_a_day_is_explained_slot_by_slot(target: list[str], name: str):
     assert "There is no slot on 2099-12-24." in horae("explain", name, "2099-12-24", *target).stdout
 
 
+@BOTH
+@pytest.mark.contract("SCHD-28")
+def test_a_day_on_which_the_schedule_did_not_exist_yet_is_explained_by_that(target: list[str], name: str):
+    create(target, name, "--cron", "0 * * * *")
+    shown = horae("explain", name, "yesterday", *target).stdout
+    assert "is before the schedule was created" in " ".join(shown.split())
+    assert "the one before" not in shown
+    days = [answered("explain", name, day, *target) for day in ("today", "tomorrow")]
+    assert "before_creation" not in {each["verdict"] for day in days for each in day["items"]}
+    assert sum(days[0][key] for key in ("slots", "before_creation")) == 24
+    assert (days[1]["slots"], days[1]["before_creation"]) == (24, 0)
+
+
 def test_times_are_taken_as_people_say_them(target: list[str], name: str):
     create(
         target, name, "--cron", "0 9 * * *", "--tz", "Asia/Tokyo", "--at", "tomorrow 10:30", "--at", "in 400d"

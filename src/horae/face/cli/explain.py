@@ -54,7 +54,9 @@ async def explain(
         found = await session.client.get(path("schedules", schedule_id, "explain"), time=asked.isoformat())
         session.show(found, _answer)
         return
-    slots = _slots(versions, zone, asked)
+    named = _slots(versions, zone, asked)
+    created = min(filter(None, (instant(each["since"]) for each in versions)), default=None)
+    slots = [each for each in named if created is None or each >= created]
     ask = partial(session.client.get, path("schedules", schedule_id, "explain"))
     items = [await ask(time=slot.isoformat()) for slot in slots[:MAX_SLOTS]]
     day = {
@@ -63,6 +65,7 @@ async def explain(
         "timezone": zone,
         "items": items,
         "slots": len(slots),
+        "before_creation": len(named) - len(slots),
     }
     around = None if items else await ask(time=asked.isoformat())
     session.show(day, partial(_day, around=around))
@@ -97,11 +100,10 @@ def _day(day: Json, around: Json | None) -> RenderableType:
     """The slots of a day and the outcome of each."""
     zone = day["timezone"]
     if around is not None:
-        times = [
-            ("the one before", both(around["before"], zone)),
-            ("the one after", both(around["after"], zone)),
-        ]
-        return Group(Text(f"There is no slot on {day['day']}.", style="bold"), facts(*times))
+        near = [("the one before", around["before"]), ("the one after", around["after"])]
+        times = [(name, both(time, zone)) for name, time in near if time]
+        why = facts(*times) if times else Text(around["sentence"])
+        return Group(Text(f"There is no slot on {day['day']}.", style="bold"), why)
     rows = [
         (
             *clock(each["nominal"], zone),
@@ -112,8 +114,11 @@ def _day(day: Json, around: Json | None) -> RenderableType:
         for each in day["items"]
     ]
     slots = table(f"slot ({zone})", "UTC?", "status", "why~", "run!?", rows=rows)
-    left = day["slots"] - len(rows)
-    return Group(slots, none(f"There are {left} more on that day.")) if left else slots
+    left, early = day["slots"] - len(rows), day["before_creation"]
+    notes = [none(f"There are {left} more on that day.")] if left else []
+    if early:
+        notes.append(none(f"The schedule did not exist yet at {early} earlier times of that day."))
+    return Group(slots, *notes)
 
 
 def _answer(found: Json) -> RenderableType:
