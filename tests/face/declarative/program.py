@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Any
 
-from horae import Config, Scheduler
+from horae import Scheduler
 from horae.errors import HoraeError, TaskTryDeserializeError
 from horae.face.declarative import Event
 from horae.face.declarative import scheduler as module
@@ -25,7 +25,7 @@ FAILED = 3
 async def main(database: str, log: str, tasks: list[tuple[str, str, float]], config: dict[str, Any]) -> int:
     file = os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600)
     if config:
-        module.PATIENT = Config(drain_ms=2**40, **config)
+        module.UNLIMITED = {"drain_ms": 2**40, **config}
 
     def write(what: str, task: str | None, details: object = None, time: float | None = None) -> None:
         line = {"pid": os.getpid(), "what": what, "task": task, "details": details, "time": time}

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from horae import Scheduler
-from horae.config import Config
 from horae.errors import (
     DatabaseUrlError,
     RegistrationsNotArrayError,
@@ -375,7 +374,8 @@ async def test_a_scheduler_that_waits_for_its_callbacks_to_stop_is_alive(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ):
     """On PostgreSQL a life is a lease, and the callback takes longer than that."""
-    monkeypatch.setattr(module, "PATIENT", Config(drain_ms=2**40, lease_ms=2500, housekeeping_ms=500))
+    limits = {"drain_ms": 2**40, "lease_ms": 2500, "housekeeping_ms": 500}
+    monkeypatch.setattr(module, "UNLIMITED", limits)
     release, begun = asyncio.Event(), 0
 
     async def callback() -> None:

@@ -1,4 +1,4 @@
-"""Registrations: four values each, checked before anything happens; the first fault is reported."""
+"""Reads registrations of four values each, and checks them before anything happens; the first fault is reported."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ from horae.model import Reason, Run
 from horae.spec import load_zone
 
 Listener = Callable[[events.Event], object]
-PATIENT = Config(drain_ms=2**40, concurrency=2**31, max_crashes=2**31)
-"""``stop`` waits for running callbacks without a limit; no task waits for another; an orphan is always restarted."""
+UNLIMITED = {"drain_ms": 2**40, "concurrency": 2**31, "max_crashes": 2**31}
+"""``stop`` waits for running callbacks without a limit; no task waits for another; an orphaned run is always restarted."""
 
 _log = logging.getLogger("horae.scheduler")
 
@@ -63,7 +63,7 @@ class Scheduler:
         self._state = SchedulerState.UNINITIALIZED
         self._tasks: Mapping[str, Task] = {}  # by the ids of their schedules
         self._retrying: dict[str, str] = {}
-        """The failed runs that wait for their retry, by the name of the task."""
+        """The failed runs that wait for a retry, by the name of the task."""
         self._app: App | None = None
         self._driving: asyncio.Task[None] | None = None
         self._initializing: asyncio.Task[None] | None = None
@@ -120,15 +120,11 @@ class Scheduler:
         self._tasks = tasks
         self._retrying = dict(reconciled.retrying)
         self._app = app
-        if not self._stop_requested:
-            self._begin(app, tasks)
-        counts = Counter(reconciled.classes.values())
-        self._move(events.SchedulerInitializationCompleted, {str(each): counts[each] for each in TaskClass})
-
-    def _begin(self, app: App, tasks: Mapping[str, Task]) -> None:
-        if tasks:
+        if tasks and not self._stop_requested:
             self._emit(events.PollingStarted)
             self._driving = asyncio.create_task(_drive(app), name="horae:polling")
+        counts = Counter(reconciled.classes.values())
+        self._move(events.SchedulerInitializationCompleted, {str(each): counts[each] for each in TaskClass})
 
     async def _stop(self) -> None:
         self._stop_requested = True
@@ -225,7 +221,7 @@ async def _drive(app: App) -> None:
     """Take over the runs of dead instances, then run the app."""
     try:
         await app.engine.renew_and_maintain(app.now())
-    except Exception:  # maintenance will do it
+    except Exception:  # maintenance tries again
         _log.exception("the runs of dead instances cannot be taken over now")
     await app.serve()
 
@@ -237,10 +233,8 @@ async def _close(app: App) -> None:
 
 
 def _config(clock: Clock) -> Config:
-    if isinstance(clock, SystemClock):
-        return PATIENT
-    unlimited = {name: getattr(PATIENT, name) for name in ("drain_ms", "concurrency", "max_crashes")}
-    return msgspec.structs.replace(VIRTUAL_CLOCK_CONFIG, **unlimited)
+    config = Config() if isinstance(clock, SystemClock) else VIRTUAL_CLOCK_CONFIG
+    return msgspec.structs.replace(config, **UNLIMITED)
 
 
 def _host_zone() -> str:

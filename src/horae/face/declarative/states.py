@@ -1,4 +1,4 @@
-"""The state machines of a scheduler, of its polling and of a task, as tables; the diagrams of the docs come from them."""
+"""The state machines of a scheduler, its polling and a task, as tables; the diagrams in the docs are made from them."""
 
 from __future__ import annotations
 
@@ -18,31 +18,15 @@ class SchedulerState(StrEnum):
     STOPPED = "Stopped"
 
 
-class PollingState(StrEnum):
-    """The states of polling."""
-
-    INACTIVE = "Inactive"
-    ACTIVE = "Active"
-    STOPPING = "Stopping"
-
-
-class TaskState(StrEnum):
-    """The states of a task."""
-
-    AWAITING_RUN = "AwaitingRun"
-    RUNNING = "Running"
-    AWAITING_RETRY = "AwaitingRetry"
-
-
 class Transition(NamedTuple):
-    """From one state to another, with the event of it."""
+    """A change of state, and its event."""
 
     before: str
     after: str
     event: type[events.Event]
 
 
-S, P, T = SchedulerState, PollingState, TaskState
+S = SchedulerState
 SCHEDULER = (
     Transition(S.UNINITIALIZED, S.INITIALIZING, events.SchedulerInitializationStarted),
     Transition(S.STOPPED, S.INITIALIZING, events.SchedulerInitializationStarted),
@@ -52,21 +36,21 @@ SCHEDULER = (
     Transition(S.STOPPING, S.STOPPED, events.SchedulerStopped),
 )
 POLLING = (
-    Transition(P.INACTIVE, P.ACTIVE, events.PollingStarted),
-    Transition(P.ACTIVE, P.STOPPING, events.PollingStopRequested),
-    Transition(P.STOPPING, P.INACTIVE, events.PollingStopped),
+    Transition("Inactive", "Active", events.PollingStarted),
+    Transition("Active", "Stopping", events.PollingStopRequested),
+    Transition("Stopping", "Inactive", events.PollingStopped),
 )
 TASK = (
-    Transition(T.AWAITING_RUN, T.RUNNING, events.TaskRunStarted),
-    Transition(T.RUNNING, T.AWAITING_RUN, events.TaskRunCompleted),
-    Transition(T.RUNNING, T.AWAITING_RETRY, events.TaskRunFailed),
-    Transition(T.AWAITING_RETRY, T.RUNNING, events.TaskRetryStarted),
-    Transition(T.AWAITING_RETRY, T.AWAITING_RUN, events.TaskRetryPreempted),
+    Transition("AwaitingRun", "Running", events.TaskRunStarted),
+    Transition("Running", "AwaitingRun", events.TaskRunCompleted),
+    Transition("Running", "AwaitingRetry", events.TaskRunFailed),
+    Transition("AwaitingRetry", "Running", events.TaskRetryStarted),
+    Transition("AwaitingRetry", "AwaitingRun", events.TaskRetryPreempted),
 )
 
 
 def diagram(table: tuple[Transition, ...]) -> str:
-    """A table as a Mermaid diagram; it begins at the state of its first transition."""
+    """A table as a Mermaid diagram, which begins at the first transition."""
     lines = ["stateDiagram-v2", f"    [*] --> {table[0].before}"]
     lines += [f"    {before} --> {after}: {event.__name__}" for before, after, event in table]
     return "\n".join(lines)

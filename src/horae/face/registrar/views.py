@@ -33,14 +33,17 @@ _OVERLAP_WORDS: dict[Overlap, str] = {value: word for word, value in OVERLAPS.it
 _CATCH_UP_WORDS: dict[CatchUp, str] = {value: word for word, value in CATCH_UPS.items()}
 
 
+NextRunAt = Annotated[
+    datetime | None,
+    about("The planned time of the next slot; ``None`` while it is paused, and when there is none."),
+]
+
+
 class Upserted(msgspec.Struct, frozen=True, kw_only=True):
     """A schedule that was registered."""
 
     schedule_id: str
-    next_run_at: Annotated[
-        datetime | None,
-        about("The planned time of the next slot; ``None`` while it is paused, and when there is none."),
-    ]
+    next_run_at: NextRunAt
 
 
 class Registered(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,10 +65,7 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True):
     overlap_policy: str
     catchup_policy: str
     paused: bool
-    next_run_at: Annotated[
-        datetime | None,
-        about("The planned time of the next slot; ``None`` while it is paused, and when there is none."),
-    ]
+    next_run_at: NextRunAt
     updated_at: datetime
     preview: Annotated[
         tuple[datetime, ...], about("The next five fire times, moved by jitter; none while it is paused.")
