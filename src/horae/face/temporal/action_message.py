@@ -1,8 +1,8 @@
-"""The workflow that a schedule starts, as Temporal's message, and the action that Horae runs for it. Pure.
+"""Converts the workflow of a Temporal schedule to an action of Horae, and back. Pure.
 
-The workflow type is the address of the action. What the action cannot say (task queue, headers, priority …) is kept with the schedule as
-it was sent (``originals.py``), and shown again as long as it fits. Of a workflow that is started on a Temporal cluster, the whole message is
-the options of the action, and its timeouts and retries are the cluster's.
+The workflow type is the address of the action. Fields that the action cannot express (task queue, headers, priority …) are kept as they were
+sent (``originals.py``). If a Temporal cluster runs the workflow, the whole message is the options of the action, and timeouts and retries
+are the cluster's.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from google.protobuf.duration_pb2 import Duration
 from temporalio.api.common.v1 import Payloads, RetryPolicy, WorkflowType
 from temporalio.api.enums.v1 import WorkflowIdReusePolicy
 from temporalio.api.taskqueue.v1 import TaskQueue
@@ -24,9 +23,9 @@ from horae.model import DEFAULT_ID_FORMAT, TEMPORAL_WORKFLOW, Action, Policies, 
 from horae.spec.duration import duration_text, milliseconds
 
 TASK_QUEUE = "horae"
-"""The task queue that is shown of an action that was not created through Temporal's API."""
+"""The task queue shown for actions that were not created through Temporal's API."""
 ORIGINAL_ID = "{id}"
-"""The format of action ids that are the workflow's id, without a time."""
+"""The format of an action id that is the workflow's id, without a time."""
 _FIELD = "schedule.action.start_workflow"
 _REUSE = {
     WorkflowIdReusePolicy.WORKFLOW_ID_REUSE_POLICY_UNSPECIFIED,
@@ -36,7 +35,7 @@ _replace = msgspec.structs.replace
 
 
 class Retries(msgspec.Struct, frozen=True):
-    """How often and when a workflow is attempted again, in milliseconds; ``attempts`` of ``None`` are any number."""
+    """How often and when a workflow is retried, in milliseconds. ``attempts`` of ``None`` means no limit."""
 
     attempts: int | None
     initial_ms: int
@@ -45,28 +44,26 @@ class Retries(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True, kw_only=True):
-    """What a message says of an action, in Horae's terms."""
+    """The workflow of a message, in Horae's terms."""
 
     address: str
     id: str
     input: Any = None
     run_ms: int | None = None
     retries: Retries | None = None
-    """``None`` is one attempt."""
+    """``None`` means one attempt."""
     options: dict[str, Any] = {}
-    """Those of a workflow that is started on a Temporal cluster; empty if Horae runs an action."""
+    """The options of a workflow that a Temporal cluster runs; empty if Horae runs an action."""
 
 
 def start_of(message: NewWorkflowExecutionInfo) -> Start:
-    """What a message says; an error names its field."""
+    """Read a message; errors name its field."""
     if not message.workflow_id:
         raise InvalidInputError(f"{_FIELD}.workflow_id", "is not set")
     if not message.workflow_type.name:
         raise InvalidInputError(f"{_FIELD}.workflow_type", "is not set")
     if message.cron_schedule:
-        raise InvalidInputError(
-            f"{_FIELD}.cron_schedule", "cannot be used: the schedule's own spec says when"
-        )
+        raise InvalidInputError(f"{_FIELD}.cron_schedule", "cannot be used: the schedule's spec says when")
     if message.workflow_id_reuse_policy not in _REUSE:
         raise InvalidInputError(f"{_FIELD}.workflow_id_reuse_policy", "must be ALLOW_DUPLICATE")
     return Start(
@@ -79,14 +76,14 @@ def start_of(message: NewWorkflowExecutionInfo) -> Start:
 
 
 def forwarded_start_of(message: NewWorkflowExecutionInfo) -> Start:
-    """What a message says of a workflow that is started on a Temporal cluster."""
+    """Read a message whose workflow a Temporal cluster runs."""
     if not message.task_queue.name:
         raise InvalidInputError(f"{_FIELD}.task_queue", "is not set")
     return _replace(start_of(message), run_ms=None, retries=None, options=options_of(message))
 
 
 def _shortest(message: NewWorkflowExecutionInfo) -> int | None:
-    """The limit of a run: that of one run, or that of all of them, whichever is shorter."""
+    """The limit of a run: the shorter of the run timeout and the execution timeout."""
     named = {
         "workflow_run_timeout": message.workflow_run_timeout,
         "workflow_execution_timeout": message.workflow_execution_timeout,
@@ -96,26 +93,22 @@ def _shortest(message: NewWorkflowExecutionInfo) -> int | None:
 
 
 def _retries(policy: RetryPolicy) -> Retries | None:
-    """A retry policy with Temporal's defaults: a second, doubling up to a hundred times as much, for ever."""
+    """A retry policy with Temporal's defaults: a second, doubling up to a hundred times that, without a limit."""
     field = f"{_FIELD}.retry_policy"
     if policy.maximum_attempts < 0:
         raise InvalidInputError(f"{field}.maximum_attempts", "must be at least 0")
     if policy.maximum_attempts == 1:
         return None
-    initial_ms = _or(policy.initial_interval, 1000, f"{field}.initial_interval")
-    max_ms = _or(policy.maximum_interval, 100 * initial_ms, f"{field}.maximum_interval")
+    initial_ms = milliseconds_of(policy.initial_interval, f"{field}.initial_interval") or 1000
+    max_ms = milliseconds_of(policy.maximum_interval, f"{field}.maximum_interval") or 100 * initial_ms
     factor = policy.backoff_coefficient or 2.0
     if not 1 <= factor <= 1_000_000:
         raise InvalidInputError(f"{field}.backoff_coefficient", "must be from 1 to 1,000,000")
     return Retries(policy.maximum_attempts or None, initial_ms, factor, max_ms)
 
 
-def _or(duration: Duration, default: int, field: str) -> int:
-    return milliseconds_of(duration, field) or default
-
-
 def is_forwarded(schedule: Schedule) -> bool:
-    """Whether a schedule starts workflows on a Temporal cluster."""
+    """Whether a Temporal cluster runs the workflows of a schedule."""
     return schedule.action.kind == TEMPORAL_WORKFLOW
 
 
@@ -125,7 +118,7 @@ def workflow_type_of(schedule: Schedule) -> str:
 
 
 def stored_start(schedule: Schedule) -> Start:
-    """What a message can say of a stored action."""
+    """What a message can express of a stored action."""
     if is_forwarded(schedule):
         options = schedule.action.options
         return Start(
@@ -145,7 +138,7 @@ def stored_start(schedule: Schedule) -> Start:
 
 
 def message_of(start: Start, original: NewWorkflowExecutionInfo | None = None) -> NewWorkflowExecutionInfo:
-    """The message that says this. What an earlier message said besides, or in other words, stays."""
+    """The message for a workflow. Equivalent fields of ``original``, and those that only it has, stay as they were sent."""
     if start.options:
         whole = workflow_of(msgspec.convert(start.options, WorkflowOptions), start.input)
         whole.workflow_id = start.id
@@ -194,7 +187,7 @@ def new_action(start: Start, *, original_id: bool) -> Action:
 
 
 def changed_action(start: Start, stored: Schedule, *, original_id: bool) -> Action:
-    """The action of a schedule after an update; what the message does not say otherwise stays as it is."""
+    """The action of a schedule after an update; fields that the message does not change stay."""
     action, before = stored.action, stored_start(stored)
     if (start.address, start.options) != (before.address, before.options):
         new = new_action(start, original_id=original_id)
@@ -209,7 +202,7 @@ def changed_action(start: Start, stored: Schedule, *, original_id: bool) -> Acti
 
 
 def with_limits(policies: Policies, start: Start, before: Start | None) -> Policies:
-    """Policies with the timeouts and retries that a message says, as far as it says others than before."""
+    """Policies with the timeouts and retries of a message, where they differ from those before."""
     if before is None or start.run_ms != before.run_ms:
         run = None if start.run_ms is None else duration_text(start.run_ms)
         policies = _replace(policies, timeouts=_replace(policies.timeouts, run=run))

@@ -1,11 +1,8 @@
-"""Schedules that several callers ask for at the same time are read together: one question to the database answers many calls. What they
-say in Temporal's words is kept as long as they do not change.
-"""
+"""Batches and caches for describing schedules: concurrent calls share one query, and messages are kept while a schedule is unchanged."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from typing import NamedTuple
 
 from temporalio.api.common.v1 import Memo, SearchAttributes
@@ -19,12 +16,12 @@ from horae.model import Schedule
 
 MAX_TOGETHER, MAX_SHOWN = 50, 4096
 PAUSE_S = 0.004
-"""How long after one question the next one waits for more schedules to ask for. The first of a busy time waits for nothing."""
+"""How long a query waits after the one before it, to collect more schedules. The first query does not wait."""
 Answer = asyncio.Future[Description | None]
 
 
 class Describer:
-    """Reads the descriptions of one owner's schedules. What is asked for while a question is under way is read by the next one."""
+    """Reads descriptions of one owner's schedules; requests that arrive during a query go into the next one."""
 
     def __init__(self, operations: ScopedOperations) -> None:
         self._operations = operations
@@ -32,7 +29,7 @@ class Describer:
         self._reading: asyncio.Task[None] | None = None
 
     async def describe(self, schedule_id: str) -> Description:
-        """A schedule as it is now, or later."""
+        """The description of a schedule, read after this call."""
         answer = self._waiting.get(schedule_id)
         if answer is None:
             answer = self._waiting[schedule_id] = asyncio.get_running_loop().create_future()
@@ -59,7 +56,7 @@ class Describer:
 
 
 class Shown(NamedTuple):
-    """A schedule in Temporal's words; not to be changed."""
+    """A schedule as Temporal's messages. Do not change them."""
 
     schedule: ScheduleMessage
     memo: Memo | None
@@ -67,13 +64,13 @@ class Shown(NamedTuple):
 
 
 class ShownSchedules:
-    """Schedules in Temporal's words, those that were asked for last; each is made once for a version and a state."""
+    """Caches the messages of schedules, by version and state."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[object, Shown] = OrderedDict()
+        self._kept: dict[object, Shown] = {}
 
     def of(self, schedule: Schedule) -> Shown:
-        """The words of a schedule."""
+        """The messages of a schedule."""
         key = (
             schedule.key,
             schedule.generation,
@@ -87,5 +84,5 @@ class ShownSchedules:
             found = Shown(shown_schedule(schedule), shown_memo(schedule), shown_search(schedule))
             self._kept[key] = found
             if len(self._kept) > MAX_SHOWN:
-                self._kept.popitem(last=False)
+                del self._kept[next(iter(self._kept))]
         return found

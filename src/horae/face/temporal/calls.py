@@ -1,4 +1,4 @@
-"""The schedule calls: read a request, call an operation in the scope of its namespace, answer with a message."""
+"""The schedule calls: each reads a request, calls an operation in the scope of its namespace, and answers with a message."""
 
 from __future__ import annotations
 
@@ -36,21 +36,21 @@ from horae.model import Run
 from horae.model import Schedule as ScheduleRecord
 
 SERVER_VERSION = "1.29.1"
-"""The Temporal server that these schedule calls are compared with; clients ask for it to know what they may use."""
+"""The Temporal server that these calls are tested against; clients derive from it what they may use."""
 CLUSTER = f"horae {__version__}"
-"""The name of what answers, where Temporal has that of a cluster."""
+"""What Horae answers where Temporal names its cluster."""
 MAX_LIST = 100
-"""The most schedules in one part of a list: each is shown with its recent runs."""
+"""The most schedules on one page of a list; each is shown with its recent runs."""
 LISTED_TIMES = 5
 MAX_SCANNED, MAX_SCANS = 1000, 20
-"""How many schedules are tested together, and how often for one part of a list, if the database cannot test them."""
+"""How many schedules are read at once, and how often for one page, if the database cannot evaluate the query."""
 MAX_RUNNING = 100
 MAX_REQUEST_ID = 1000
 Handler = Callable[["Call", Any], Awaitable[Message]]
 
 
 class Served:
-    """What calls share: the app, the operations of each owner, and what reads for several calls."""
+    """What all calls share: the app, the operations of each owner, and batched reads."""
 
     def __init__(self, app: App) -> None:
         self.app = app
@@ -60,25 +60,25 @@ class Served:
 
 
 class Call:
-    """What a call needs besides its request: what all calls share, and its caller."""
+    """The context of a call: what all calls share, and the caller."""
 
     def __init__(self, served: Served, caller: Caller) -> None:
         self.app, self.shown, self.caller = served.app, served.shown, caller
         self._served = served
 
     def operations(self, namespace: str) -> ScopedOperations:
-        """The operations of the owner that a namespace is."""
+        """The operations of a namespace, which is an owner."""
         if not namespace:
             raise InvalidInputError("namespace", "is not set: it is the owner of the schedules")
         self.caller.owner_for(namespace)
         return self._served.owned_by(namespace, self.caller.scopes)
 
     async def describe(self, operations: ScopedOperations, schedule_id: str) -> Description:
-        """The description of a schedule, read together with those that other calls ask for."""
+        """The description of a schedule, read in one batch with those of other calls."""
         return await self._served.describer(operations).describe(schedule_id)
 
     async def forwards(self, operations: ScopedOperations, schedule: Schedule) -> bool:
-        """Whether the workflow of a schedule is started on a Temporal cluster: there is one, and Horae has no action of that name."""
+        """Whether a Temporal cluster runs the workflow: there is one, and Horae has no action of that name."""
         name = schedule.action.start_workflow.workflow_type.name
         if not self.app.config.temporal_forward or not name:
             return False
@@ -86,7 +86,7 @@ class Call:
 
 
 async def get_system_info(_call: Call, _: api.GetSystemInfoRequest) -> api.GetSystemInfoResponse:
-    """What clients ask on connecting."""
+    """The call that clients make when they connect."""
     return api.GetSystemInfoResponse(
         server_version=SERVER_VERSION,
         capabilities=api.GetSystemInfoResponse.Capabilities(
@@ -206,7 +206,7 @@ async def list_schedules(call: Call, request: api.ListSchedulesRequest) -> api.L
     try:
         cursor = request.next_page_token.decode() or None
     except UnicodeDecodeError:
-        raise InvalidInputError("next_page_token", "is none that a list gave") from None
+        raise InvalidInputError("next_page_token", "is not from a list") from None
     page = await _found(operations, query_of(request.query), cursor, min(asked, MAX_LIST))
     now = call.app.now()
     recent = await operations.schedules.recent_runs(page, LISTED_TIMES)
@@ -225,7 +225,7 @@ async def list_schedules(call: Call, request: api.ListSchedulesRequest) -> api.L
 async def _found(
     operations: ScopedOperations, query: Query, cursor: str | None, limit: int
 ) -> Page[ScheduleRecord]:
-    """A page of the schedules that a query means. With a test, it may have fewer than there are: the search goes on from its cursor."""
+    """A page of the schedules that match a query. With a test it may be short; the next page continues from its cursor."""
     if query.test is None:
         return await operations.schedules.list(query.only, cursor=cursor, limit=limit)
     found: list[ScheduleRecord] = []
@@ -270,27 +270,27 @@ async def list_schedule_matching_times(
     return api.ListScheduleMatchingTimesResponse(start_time=[timestamp_of(each.fire) for each in found.items])
 
 
-HANDLERS: dict[str, tuple[type[Message], Handler]] = {
-    "GetSystemInfo": (api.GetSystemInfoRequest, get_system_info),
-    "GetClusterInfo": (api.GetClusterInfoRequest, get_cluster_info),
-    "DescribeNamespace": (api.DescribeNamespaceRequest, describe_namespace),
-    "CreateSchedule": (api.CreateScheduleRequest, create_schedule),
-    "DescribeSchedule": (api.DescribeScheduleRequest, describe_schedule),
-    "UpdateSchedule": (api.UpdateScheduleRequest, update_schedule),
-    "PatchSchedule": (api.PatchScheduleRequest, patch_schedule),
-    "DeleteSchedule": (api.DeleteScheduleRequest, delete_schedule),
-    "ListSchedules": (api.ListSchedulesRequest, list_schedules),
-    "CountSchedules": (api.CountSchedulesRequest, count_schedules),
-    "ListScheduleMatchingTimes": (api.ListScheduleMatchingTimesRequest, list_schedule_matching_times),
+HANDLERS: dict[str, Handler] = {
+    "GetSystemInfo": get_system_info,
+    "GetClusterInfo": get_cluster_info,
+    "DescribeNamespace": describe_namespace,
+    "CreateSchedule": create_schedule,
+    "DescribeSchedule": describe_schedule,
+    "UpdateSchedule": update_schedule,
+    "PatchSchedule": patch_schedule,
+    "DeleteSchedule": delete_schedule,
+    "ListSchedules": list_schedules,
+    "CountSchedules": count_schedules,
+    "ListScheduleMatchingTimes": list_schedule_matching_times,
 }
 """The calls that Horae answers, by name."""
 
 ANSWERED_BY_THE_CLUSTER = {"GetSystemInfo", "GetClusterInfo", "DescribeNamespace"}
-"""The calls that a Temporal cluster answers if there is one: workers ask it what they may use."""
+"""The calls that a Temporal cluster answers if there is one, because workers ask what it supports."""
 
 
 def with_schedules(answer: bytes) -> bytes:
-    """A cluster's answer about itself, with the schedules that Horae has."""
+    """A cluster's answer to GetSystemInfo, with schedules supported, because Horae does."""
     info = api.GetSystemInfoResponse.FromString(answer)
     info.capabilities.supports_schedules = True
     return info.SerializeToString()

@@ -1,4 +1,4 @@
-"""Calls that are not Horae's own are passed on to a Temporal cluster, as they came."""
+"""Forwards calls that Horae does not answer to a Temporal cluster, unchanged."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ from collections.abc import Iterable
 
 import grpc
 import grpc.aio
-from google.protobuf.message import DecodeError
 from temporalio.api.workflowservice import v1 as api
 
 from horae.errors import PermissionDeniedError
 from horae.executor.temporal_connection import DETAILS, channel_to
 from horae.face.service.caller import Caller
-from horae.face.temporal.rpc_errors import Answer, Code, Refusal, answer_to
+from horae.face.temporal.rpc_errors import Answer, Refusal, answer_to, read_message
 
 _OWN_HEADERS = {"user-agent", "content-type", "te", "host"}
 Headers = Iterable[tuple[bytes, bytes]]
@@ -22,12 +21,12 @@ class Forwarder:
     """A connection to a Temporal cluster: ``host:port``, or ``https://host:port`` for TLS."""
 
     def __init__(self, target: str, *, keeps_tokens: bool) -> None:
-        """With ``keeps_tokens`` the header authorization is Horae's, and is not passed on."""
+        """With ``keeps_tokens`` the authorization header is for Horae, and is not forwarded."""
         self._dropped = _OWN_HEADERS | {"authorization"} if keeps_tokens else _OWN_HEADERS
         self._channel = channel_to(target)
 
     async def call(self, path: str, request: bytes, headers: Headers, seconds: float | None) -> bytes:
-        """The cluster's answer; its error is raised as it is."""
+        """The cluster's answer; its errors are raised unchanged."""
         given = [(name.decode("latin-1"), value) for name, value in headers]
         metadata = [
             (name, value if name.endswith("-bin") else value.decode("utf-8", "replace"))
@@ -45,20 +44,16 @@ class Forwarder:
 def check_forwarded(
     caller: Caller, method: str, request: bytes, *, known_service: bool, for_everyone: bool
 ) -> None:
-    """Refuse a call in a namespace that is not the caller's; one without is for those who see all of them, or ``for_everyone``."""
+    """Refuse a call in another's namespace, and one without a namespace unless it is ``for_everyone`` or the caller sees all."""
     kind = getattr(api, f"{method}Request", None) if known_service else None
     if kind is not None and "namespace" in kind.DESCRIPTOR.fields_by_name:
-        try:
-            namespace = kind.FromString(request).namespace
-        except DecodeError:
-            raise Refusal(Code.INVALID_ARGUMENT, f"The message is no {kind.__name__}") from None
-        caller.owner_for(namespace)
+        caller.owner_for(read_message(kind, request).namespace)
     elif not for_everyone and not caller.sees_all:
         raise PermissionDeniedError(f"Only the scope admin may call {method}, which names no namespace")
 
 
 def passed_back(error: grpc.aio.AioRpcError) -> Answer:
-    """A cluster's error as our answer."""
+    """A cluster's error as Horae's answer."""
     trailing = {str(name): value for name, value in error.trailing_metadata() or ()}
     details = trailing.get(DETAILS, b"")
     message = error.details() or ""

@@ -1,4 +1,4 @@
-"""What became of a schedule, and when it fires next, as Temporal's messages. Pure."""
+"""The runs, counts and next times of a schedule as Temporal's messages. Pure."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from horae.face.temporal.times import timestamp_of
 from horae.model import TEMPORAL_WORKFLOW, Run, Schedule, Status, instant
 
 RUNNING = (Status.STARTING, Status.RUNNING, Status.RETRYING)
-"""The statuses of runs whose workflow is running, in Temporal's terms: one that waits for its next attempt is."""
+"""The statuses in which Temporal calls a workflow running: also while it waits for a retry."""
 
 
 def info_of(description: Description, running: Iterable[Run]) -> ScheduleInfo:
-    """The counts of a schedule, its recent and its running actions, and its next times."""
+    """The counts, recent and running actions, and next times of a schedule."""
     schedule, counts = description.schedule, description.counts
     return ScheduleInfo(
         action_count=counts.started,
@@ -39,7 +39,7 @@ def info_of(description: Description, running: Iterable[Run]) -> ScheduleInfo:
 
 
 def list_entry(schedule: Schedule, recent: Iterable[Run], ahead: Iterable[datetime]) -> ScheduleListEntry:
-    """A schedule in a list."""
+    """The entry of a schedule in a list."""
     return ScheduleListEntry(
         schedule_id=schedule.id,
         memo=shown_memo(schedule),
@@ -71,7 +71,7 @@ def _result(run: Run) -> ScheduleActionResult:
 
 
 def _execution(run: Run) -> WorkflowExecution:
-    """The workflow of a run; one on a Temporal cluster has a run id there, and is found by its workflow id."""
+    """The workflow of a run. On a Temporal cluster it has its own run id, so only the workflow id is given."""
     run_id = "" if run.action == TEMPORAL_WORKFLOW else run.id
     return WorkflowExecution(workflow_id=run.action_id, run_id=run_id)
 

@@ -1,4 +1,4 @@
-"""The queries of lists and counts: what the database can filter by, and what is tested of each schedule. Pure."""
+"""Splits the query of a list or count into a filter for the database and a test of each schedule. Pure."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _TYPES = {"WorkflowType", "TemporalScheduleWorkflowType"}
 
 
 class Query(msgspec.Struct, frozen=True):
-    """Which schedules: those that pass a filter of the database, and a test, if there is one."""
+    """A filter for the database, and a test that its results must pass, if any."""
 
     only: Filter
     test: Callable[[Schedule], bool] | None = None
 
 
 def query_of(text: str) -> Query:
-    """What a query means."""
+    """The filter and the test of a query."""
     whole = parse_query(text)
     parts = whole.parts if isinstance(whole, Both) else (whole,)
     fields: dict[str, Any] = {}
@@ -56,7 +56,7 @@ def query_of(text: str) -> Query:
 
 
 def _filtered(part: Expression) -> tuple[dict[str, Any], bool]:
-    """The fields of a filter that all schedules pass of which a part holds, and whether it holds of all that pass."""
+    """A filter that every matching schedule passes, and whether every schedule that passes matches."""
     match part:
         case Condition(name="TemporalSchedulePaused", operator="=", values=(bool(paused),)):
             return {"paused": paused}, True
@@ -75,7 +75,7 @@ def _filtered(part: Expression) -> tuple[dict[str, Any], bool]:
 
 
 def _check(part: Expression) -> None:
-    """Refuse conditions on fields that schedules do not have, or with values that these cannot have."""
+    """Refuse conditions on unknown fields, and values that a field cannot have."""
     match part:
         case Both(parts) | Either(parts):
             for each in parts:
@@ -116,7 +116,7 @@ def _value(name: str, schedule: Schedule) -> Literal | None:
 
 
 def _compares(condition: Condition, value: Literal | None) -> bool:
-    """Whether a condition holds of a value. One that a schedule does not have only is NULL."""
+    """Whether a condition holds for a value. A missing value satisfies only IS NULL."""
     operator, values = condition.operator, condition.values
     if operator in {"IS NULL", "IS NOT NULL"}:
         return (value is None) == (operator == "IS NULL")
@@ -124,14 +124,14 @@ def _compares(condition: Condition, value: Literal | None) -> bool:
 
 
 def _equal(one: Literal, other: Literal) -> bool:
-    """Whether two values are the same number, or have the same text, as the database compares them."""
+    """Whether two values are the same number or have the same text, as in the database."""
     if (first := _read_number(one)) is not None and (second := _read_number(other)) is not None:
         return first == second
     return _as_text(one) == _as_text(other)
 
 
 def _ordered(one: Literal, other: Literal) -> bool:
-    """Whether one value is at most another: by number, by time, or by text; what cannot be compared is in no order."""
+    """Whether one value is at most another, by number, time or text; false if they cannot be compared."""
     if (number := _read_number(one)) is not None and (most := _read_number(other)) is not None:
         return number <= most
     if (time := _read_time(one)) is not None and (latest := _read_time(other)) is not None:
@@ -180,4 +180,4 @@ _TESTS: dict[str, Callable[..., bool]] = {
     "<": lambda value, other: _ordered(value, other) and not _ordered(other, value),
     ">": lambda value, other: _ordered(other, value) and not _ordered(value, other),
 }
-"""Whether an operator holds of a value and what it is compared with."""
+"""The tests of the operators: of a value and its operands."""

@@ -1,4 +1,4 @@
-"""The text of a query of lists and counts, in the syntax of Temporal's visibility queries. Pure."""
+"""Parses the query of a list or count, in the syntax of Temporal's visibility queries. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _COMPARISONS = {"=", "!=", "<", "<=", ">", ">="}
 
 
 class Condition(msgspec.Struct, frozen=True):
-    """A field, an operator and what it is compared with."""
+    """A field, an operator and its operands."""
 
     name: str
     operator: str
@@ -31,19 +31,19 @@ class Condition(msgspec.Struct, frozen=True):
 
 
 class Both(msgspec.Struct, frozen=True):
-    """All of them hold."""
+    """All parts hold."""
 
     parts: tuple[Expression, ...]
 
 
 class Either(msgspec.Struct, frozen=True):
-    """At least one of them holds."""
+    """At least one part holds."""
 
     parts: tuple[Expression, ...]
 
 
 class Neither(msgspec.Struct, frozen=True):
-    """It does not hold."""
+    """The part does not hold."""
 
     part: Expression
 
@@ -58,7 +58,7 @@ class _Token(NamedTuple):
 
 
 def parse_query(query: str) -> Expression:
-    """The expression of a query; one without any condition is ``Both(())``."""
+    """The expression of a query; ``Both(())`` if it is empty."""
     if len(query) > MAX_QUERY_LENGTH:
         raise refusal(f"has more than {MAX_QUERY_LENGTH} characters")
     if not query.strip():
@@ -67,7 +67,7 @@ def parse_query(query: str) -> Expression:
 
 
 def refusal(reason: str) -> InvalidInputError:
-    """The error for a query that cannot be answered."""
+    """The error for a query that Horae cannot answer."""
     return InvalidInputError("query", reason, hint=_HINT)
 
 
@@ -84,7 +84,7 @@ def _tokens(query: str) -> Iterator[_Token]:
 
 
 class _Reader:
-    """Reads an expression: OR binds less than AND, and AND less than NOT."""
+    """A recursive-descent parser: OR binds less tightly than AND, and AND less than NOT."""
 
     def __init__(self, query: str) -> None:
         self._tokens = list(_tokens(query))
@@ -105,7 +105,7 @@ class _Reader:
         raise refusal(f"cannot be read from character {self._next.place + 1} on: {reason}")
 
     def _takes(self, *words: str) -> bool:
-        """Skip some words, or signs, if they are what comes next."""
+        """Consume these words or signs if they come next."""
         coming = self._tokens[self._at : self._at + len(words)]
         texts = tuple(each.text.upper() for each in coming if each.kind in {"word", "sign"})
         if texts != words:
@@ -117,10 +117,13 @@ class _Reader:
         if not self._takes(sign):
             self._wrong(f"{sign} is expected")
 
-    def _either(self) -> Expression:
+    def _descend(self) -> None:
         self._depth += 1
         if self._depth > MAX_DEPTH:
-            self._wrong(f"more than {MAX_DEPTH} parentheses or NOTs stand within each other")
+            self._wrong(f"more than {MAX_DEPTH} parentheses or NOTs are nested")
+
+    def _either(self) -> Expression:
+        self._descend()
         parts = [self._both()]
         while self._takes("OR"):
             parts.append(self._both())
@@ -135,9 +138,7 @@ class _Reader:
 
     def _one(self) -> Expression:
         if self._takes("NOT"):
-            self._depth += 1
-            if self._depth > MAX_DEPTH:
-                self._wrong(f"more than {MAX_DEPTH} parentheses or NOTs stand within each other")
+            self._descend()
             found = Neither(self._one())
             self._depth -= 1
             return found

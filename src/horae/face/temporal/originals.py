@@ -1,6 +1,6 @@
-"""What was sent through Temporal's API and Horae's own fields cannot say: kept in the schedule's memo, and shown again if it still fits.
+"""Messages as Temporal's clients sent them, if Horae's fields cannot express them: kept in the memo, and shown again while they fit.
 
-An original *fits* if it means what the schedule says now. So a change through another face is never hidden by what was once sent.
+An original *fits* if it means what the schedule says now, so it never hides a change through another face.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 from google.protobuf.message import DecodeError, Message
 from temporalio.api.common.v1 import Memo, Payload, SearchAttributes
+from temporalio.api.schedule.v1 import Schedule as ScheduleMessage
 from temporalio.api.schedule.v1 import ScheduleSpec
 from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
 
@@ -24,15 +25,15 @@ from horae.model import Schedule, SearchValue
 from horae.spec import Spec
 
 KEY = "horae.temporal"
-"""The entry of the memo that has the originals."""
+"""The memo's entry for the originals."""
 MAX_ORIGINAL_LENGTH = 32 * 1024
-"""The most bytes of a message that is kept; of a larger one, the meaning remains."""
+"""The most bytes of a message that is kept; of larger ones only the meaning is."""
 M = TypeVar("M", bound=Message)
 V = TypeVar("V")
 
 
 class Originals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Messages as they were sent, in base64; only those that would be shown otherwise."""
+    """Messages as they were sent, in base64, if they would be shown differently."""
 
     spec: str = ""
     action: str = ""
@@ -41,7 +42,7 @@ class Originals(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def originals_of(memo: Mapping[str, Any]) -> Originals:
-    """The originals that a memo has; none if that entry is something else."""
+    """The originals in a memo; none if its entry has another form."""
     try:
         return msgspec.convert(memo.get(KEY, {}), Originals)
     except msgspec.ValidationError:
@@ -73,20 +74,28 @@ def _read(kind: type[M], text: str) -> M | None:
         return None
 
 
-def original_spec(message: ScheduleSpec, spec: Spec) -> str:
-    """A spec as it was sent, unless it would be shown so anyway; ``spec`` is what is stored for it."""
+def sent_originals(
+    message: ScheduleMessage, spec: Spec, start: Start, memo: dict[str, str], search: dict[str, str]
+) -> Originals:
+    """The originals of a schedule that was sent; ``spec`` and ``start`` are what is stored for it."""
+    action = _original_action(message.action.start_workflow, start)
+    return Originals(spec=_original_spec(message.spec, spec), action=action, memo=memo, search=search)
+
+
+def _original_spec(message: ScheduleSpec, spec: Spec) -> str:
+    """A spec as it was sent; empty if it would be shown so anyway."""
     shown = spec_message.cleaned(message)
     return "" if shown == spec_message.message_of(spec) else _kept(shown)
 
 
 def shown_spec(schedule: Schedule) -> ScheduleSpec:
-    """The spec of a schedule, not to be changed; none if the stored one cannot be read."""
+    """The spec of a schedule; empty if the stored one cannot be read. Do not change it."""
     return _shown_spec(schedule.spec, originals_of(schedule.memo).spec)
 
 
 @lru_cache(maxsize=4096)
 def _shown_spec(text: str, sent: str) -> ScheduleSpec:
-    """The same; cached, because many schedules share a spec, and lists are read often."""
+    """Cached, because many schedules share a spec, and lists are read often."""
     try:
         spec = Spec.parse(text)
     except HoraeError:
@@ -97,8 +106,8 @@ def _shown_spec(text: str, sent: str) -> ScheduleSpec:
     return spec_message.message_of(spec)
 
 
-def original_action(message: NewWorkflowExecutionInfo, start: Start) -> str:
-    """An action as it was sent, unless it would be shown so anyway; an input that can be written again is not kept twice."""
+def _original_action(message: NewWorkflowExecutionInfo, start: Start) -> str:
+    """An action as it was sent; empty if it would be shown so anyway. An input that can be restored is not kept twice."""
     if message == action_message.message_of(start):
         return ""
     stripped = NewWorkflowExecutionInfo()
@@ -119,20 +128,20 @@ def shown_action(schedule: Schedule) -> NewWorkflowExecutionInfo:
 
 
 def read_memo(memo: Memo) -> tuple[dict[str, Any], dict[str, str]]:
-    """The values of a memo, and the originals of those that would be shown otherwise."""
+    """The values of a memo, and the originals of those that would be shown differently."""
     if KEY in memo.fields:
-        raise InvalidInputError(f"memo.{KEY}", "is Horae's own, and cannot be set")
+        raise InvalidInputError(f"memo.{KEY}", "is reserved for Horae")
     return _read_payloads(memo.fields, value_of, payload_of)
 
 
 def shown_memo(schedule: Schedule) -> Memo | None:
-    """The memo of a schedule; an empty one is none."""
+    """The memo of a schedule; ``None`` if it is empty."""
     memo, originals = plain_memo(schedule.memo), originals_of(schedule.memo).memo
     return Memo(fields=_shown_payloads(memo, originals, value_of, payload_of)) if memo else None
 
 
 def read_search(given: SearchAttributes) -> tuple[dict[str, SearchValue], dict[str, str]]:
-    """The values of search attributes, and the originals of those that would be shown otherwise."""
+    """The values of search attributes, and the originals of those that would be shown differently."""
     return _read_payloads(given.indexed_fields, search_value_of, search_payload_of)
 
 

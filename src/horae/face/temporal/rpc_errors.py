@@ -1,12 +1,12 @@
-"""Errors as Temporal's clients know them: a status code, a sentence, and a detail that says which error it is."""
+"""Errors as Temporal's clients expect them: a status code, a sentence, and a detail of the error's type."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import grpc
 from google.protobuf.any_pb2 import Any as AnyMessage
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from temporalio.api.common.v1 import GrpcStatus
 from temporalio.api.enums.v1 import ResourceExhaustedCause
 from temporalio.api.errordetails.v1 import (
@@ -34,9 +34,10 @@ from horae.errors import (
 )
 
 Code = grpc.StatusCode
+M = TypeVar("M", bound=Message)
 MAX_MESSAGE_LENGTH = 2000
-"""The most characters of a sentence: it travels in a header."""
-INTERNAL = "The call could not be carried out. The log of the service says why."
+"""The most characters of a message, which is sent in a header."""
+INTERNAL = "The call failed. The log of the service says why."
 
 CODES: dict[type[HoraeError], Code] = {
     ScheduleNotFoundError: Code.NOT_FOUND,
@@ -55,12 +56,20 @@ CODES: dict[type[HoraeError], Code] = {
 """The code of each error; all others are INVALID_ARGUMENT."""
 
 
-class Refusal(Exception):  # noqa: N818 - the answer to a call, which may be right
-    """A call that is answered with a code and a sentence."""
+class Refusal(Exception):  # noqa: N818 - an answer, not always an error
+    """Answers a call with a code and a sentence."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
         self.code, self.message = code, message
+
+
+def read_message(kind: type[M], data: bytes) -> M:
+    """Decode a message; what cannot be decoded is refused."""
+    try:
+        return kind.FromString(data)
+    except DecodeError:
+        raise Refusal(Code.INVALID_ARGUMENT, f"The message is no {kind.__name__}") from None
 
 
 class Answer(NamedTuple):

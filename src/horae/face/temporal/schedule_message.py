@@ -1,4 +1,4 @@
-"""Whole schedules: Temporal's requests as what the operations take, and what is stored as Temporal's schedule. Pure."""
+"""Converts Temporal's requests to what operations take, and stored schedules to Temporal's messages. Pure."""
 
 from __future__ import annotations
 
@@ -8,18 +8,7 @@ from typing import Any
 
 import msgspec
 from temporalio.api.enums.v1 import ScheduleOverlapPolicy
-from temporalio.api.schedule.v1 import (
-    BackfillRequest as BackfillMessage,
-)
-from temporalio.api.schedule.v1 import (
-    Schedule as ScheduleMessage,
-)
-from temporalio.api.schedule.v1 import (
-    ScheduleAction,
-    SchedulePatch,
-    SchedulePolicies,
-    ScheduleState,
-)
+from temporalio.api.schedule import v1 as messages
 from temporalio.api.workflowservice.v1 import CreateScheduleRequest, UpdateScheduleRequest
 
 from horae.app import BackfillRequest, Edit, NewSchedule, Trigger
@@ -28,13 +17,11 @@ from horae.errors import ConflictTokenMismatchError, InvalidInputError
 from horae.face.temporal import action_message, spec_message
 from horae.face.temporal.action_message import ORIGINAL_ID, Start
 from horae.face.temporal.originals import (
-    Originals,
-    original_action,
-    original_spec,
     originals_of,
     plain_memo,
     read_memo,
     read_search,
+    sent_originals,
     shown_action,
     shown_spec,
     stored_memo,
@@ -46,27 +33,22 @@ from horae.spec.duration import duration_text, milliseconds
 
 MIN_WINDOW_MS = 10_000
 _replace = msgspec.structs.replace
-_OVERLAPS: dict[int, Overlap | None] = {
-    ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED: None,
-    ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_SKIP: Overlap.SKIP,
-    ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_BUFFER_ONE: Overlap.BUFFER_ONE,
-    ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_BUFFER_ALL: Overlap.BUFFER_ALL,
-    ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_CANCEL_OTHER: Overlap.CANCEL_OTHER,
-    ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_TERMINATE_OTHER: Overlap.TERMINATE_OTHER,
-    ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_ALLOW_ALL: Overlap.ALLOW_ALL,
+_OVERLAP_MESSAGES = {
+    each: ScheduleOverlapPolicy.Value(f"SCHEDULE_OVERLAP_POLICY_{each.name}") for each in Overlap
 }
-_OVERLAP_MESSAGES = {overlap: number for number, overlap in _OVERLAPS.items() if overlap is not None}
+_OVERLAPS: dict[int, Overlap | None] = {number: each for each, number in _OVERLAP_MESSAGES.items()}
+_OVERLAPS[ScheduleOverlapPolicy.SCHEDULE_OVERLAP_POLICY_UNSPECIFIED] = None
 _TOKEN = struct.Struct(">BQQ")
 _TOKEN_FORM = 1
 
 
 def token_of(schedule: Schedule) -> bytes:
-    """The conflict token of a schedule, which means nothing to a client."""
+    """The conflict token of a schedule, which is opaque to clients."""
     return _TOKEN.pack(_TOKEN_FORM, schedule.generation, schedule.version)
 
 
 def check_token(token: bytes, schedule: Schedule) -> None:
-    """Refuse a token that is not the current one; without one every version will do."""
+    """Refuse a token that is not the current one. An empty one fits every version."""
     if token and token != token_of(schedule):
         raise ConflictTokenMismatchError(schedule.id, _version(token), schedule.version)
 
@@ -82,14 +64,14 @@ def overlap_of(number: int, field: str) -> Overlap | None:
     return _OVERLAPS[number]
 
 
-def shown_schedule(schedule: Schedule) -> ScheduleMessage:
+def shown_schedule(schedule: Schedule) -> messages.Schedule:
     """A schedule as Temporal's message."""
     state, policies = schedule.state, schedule.policies
-    return ScheduleMessage(
+    return messages.Schedule(
         spec=shown_spec(schedule),
-        action=ScheduleAction(start_workflow=shown_action(schedule)),
+        action=messages.ScheduleAction(start_workflow=shown_action(schedule)),
         policies=_shown_policies(policies, original_id=schedule.action.id_format == ORIGINAL_ID),
-        state=ScheduleState(
+        state=messages.ScheduleState(
             notes=state.note,
             paused=state.paused,
             limited_actions=state.remaining_actions is not None,
@@ -98,20 +80,20 @@ def shown_schedule(schedule: Schedule) -> ScheduleMessage:
     )
 
 
-def _shown_policies(policies: Policies, *, original_id: bool) -> SchedulePolicies:
+def _shown_policies(policies: Policies, *, original_id: bool) -> messages.SchedulePolicies:
     window = policies.catch_up.window
-    return SchedulePolicies(
-        overlap_policy=_OVERLAP_MESSAGES[policies.overlap],  # type: ignore[arg-type]  # the number of an enumeration
+    return messages.SchedulePolicies(
+        overlap_policy=_OVERLAP_MESSAGES[policies.overlap],
         catchup_window=None if window is None else duration_of(milliseconds(window)),
         pause_on_failure=policies.pause_on_failure,
         keep_original_workflow_id=original_id,
     )
 
 
-def _with_policies(given: SchedulePolicies, stored: Policies) -> Policies:
-    """The policies that a message says; a schedule without any window keeps that if the message has none.
+def _with_policies(given: messages.SchedulePolicies, stored: Policies) -> Policies:
+    """The stored policies, changed as a message says. A schedule without a window stays so if the message has none.
 
-    Another window than the stored one is at least ten seconds, as Temporal's server sees to.
+    A new window is at least ten seconds, as in Temporal's server.
     """
     field = "schedule.policies"
     window = stored.catch_up.window
@@ -129,7 +111,7 @@ def _with_policies(given: SchedulePolicies, stored: Policies) -> Policies:
     )
 
 
-def _remaining(state: ScheduleState) -> int | None:
+def _remaining(state: messages.ScheduleState) -> int | None:
     if not state.limited_actions:
         return None
     if state.remaining_actions < 0:
@@ -137,7 +119,7 @@ def _remaining(state: ScheduleState) -> int | None:
     return state.remaining_actions
 
 
-def _start(schedule: ScheduleMessage, *, forwarded: bool) -> Start:
+def _start(schedule: messages.Schedule, *, forwarded: bool) -> Start:
     if schedule.action.WhichOneof("action") != "start_workflow":
         raise InvalidInputError("schedule.action.start_workflow", "is not set: it says what to run")
     read = action_message.forwarded_start_of if forwarded else action_message.start_of
@@ -145,18 +127,13 @@ def _start(schedule: ScheduleMessage, *, forwarded: bool) -> Start:
 
 
 def new_schedule(request: CreateScheduleRequest, author: str, *, forwarded: bool = False) -> NewSchedule:
-    """The schedule that a request asks for; ``forwarded`` if its workflow is started on a Temporal cluster."""
+    """The schedule that a request creates; with ``forwarded``, a Temporal cluster runs its workflow."""
     schedule = request.schedule
     start, original_id = _start(schedule, forwarded=forwarded), schedule.policies.keep_original_workflow_id
     memo, memo_originals = read_memo(request.memo)
     search, search_originals = read_search(request.search_attributes)
     spec = spec_message.read_spec(schedule.spec)
-    originals = Originals(
-        spec=original_spec(schedule.spec, spec),
-        action=original_action(schedule.action.start_workflow, start),
-        memo=memo_originals,
-        search=search_originals,
-    )
+    originals = sent_originals(schedule, spec, start, memo_originals, search_originals)
     patch = request.initial_patch
     return NewSchedule(
         id=request.schedule_id,
@@ -175,9 +152,9 @@ def new_schedule(request: CreateScheduleRequest, author: str, *, forwarded: bool
 
 
 def edit_of(request: UpdateScheduleRequest, stored: Schedule, *, forwarded: bool = False) -> Edit:
-    """What an update changes. Fields that the message says as it was shown them stay untouched, as does all that it cannot say.
+    """The edit that an update makes. Fields that are as they were shown stay untouched, as do those that a message cannot express.
 
-    ``forwarded`` says where another workflow is started than before: on a Temporal cluster, or as an action of Horae.
+    ``forwarded`` says where a new workflow type runs: on a Temporal cluster, or as an action of Horae.
     """
     check_token(request.conflict_token, stored)
     schedule = request.schedule
@@ -210,7 +187,6 @@ def _edited_memo(
 ) -> dict[str, Any]:
     """The memo and search attributes after an update: absent ones stay, empty ones are cleared."""
     before = originals_of(stored.memo)
-    schedule = request.schedule
     memo, memo_originals = plain_memo(stored.memo), before.memo
     if request.HasField("memo"):
         memo, memo_originals = read_memo(request.memo)
@@ -218,17 +194,12 @@ def _edited_memo(
     search_originals = before.search
     if request.HasField("search_attributes"):
         fields["search_attributes"], search_originals = read_search(request.search_attributes)
-    originals = Originals(
-        spec=original_spec(schedule.spec, spec),
-        action=original_action(schedule.action.start_workflow, start),
-        memo=memo_originals,
-        search=search_originals,
-    )
+    originals = sent_originals(request.schedule, spec, start, memo_originals, search_originals)
     kept = stored_memo(memo, originals)
     return fields if kept == stored.memo else fields | {"memo": kept}
 
 
-def trigger_of(patch: SchedulePatch, author: str) -> Trigger | None:
+def trigger_of(patch: messages.SchedulePatch, author: str) -> Trigger | None:
     """The trigger of a patch, if it has one."""
     if not patch.HasField("trigger_immediately"):
         return None
@@ -236,7 +207,7 @@ def trigger_of(patch: SchedulePatch, author: str) -> Trigger | None:
     return Trigger(overlap=overlap_of(given, "patch.trigger_immediately.overlap_policy"), author=author)
 
 
-def backfills_of(given: Iterable[BackfillMessage], author: str) -> tuple[BackfillRequest, ...]:
+def backfills_of(given: Iterable[messages.BackfillRequest], author: str) -> tuple[BackfillRequest, ...]:
     """The backfills of a patch."""
     return tuple(
         BackfillRequest(

@@ -1,4 +1,4 @@
-"""The gRPC server: it reads a caller and a request, lets ``calls.py`` answer, and turns every failure into a code with a sentence."""
+"""The gRPC server: reads the caller and the request, lets ``calls.py`` answer, and turns failures into status codes."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from horae.face.service.listen_errors import cannot_listen
 from horae.face.service.rate_limit import RateLimit
 from horae.face.temporal.calls import ANSWERED_BY_THE_CLUSTER, HANDLERS, Call, Served, with_schedules
 from horae.face.temporal.forward import Forwarder, check_forwarded, passed_back
-from horae.face.temporal.rpc_errors import INTERNAL, Answer, Code, Refusal, answer_to
+from horae.face.temporal.rpc_errors import INTERNAL, Answer, Code, Refusal, answer_to, read_message
 
 HEALTH = "grpc.health.v1.Health"
 READING = ("Get", "Describe", "List", "Count", "Scan", "Query")
-"""How the names of calls begin that change nothing."""
+"""Calls whose names begin so change nothing."""
 _SERVING = Int32Value(value=1).SerializeToString()
-"""``HealthCheckResponse``: its one field is a number, as that of this message is; so is the one of the request a text."""
+"""A ``HealthCheckResponse``, which has the same encoding as an ``Int32Value``; the request has that of a ``StringValue``."""
 _KEEPALIVE_S = 10
 _UNIMPLEMENTED = (
-    "Horae answers Temporal's schedule calls, and {method} is none of them: a Temporal cluster runs workflows, "
-    "and --temporal-forward passes other calls on to one"
+    "Horae answers only Temporal's schedule calls, and not {method}. Start horae serve with --temporal-forward "
+    "to forward other calls to a Temporal cluster"
 )
 _GRACE = 5
-"""Seconds that calls may take to finish when the service shuts down."""
+"""How many seconds calls may take to finish at shutdown."""
 _log = logging.getLogger("horae")
 Counted = Callable[[str, str, float], None]
 Context = grpc.aio.ServicerContext[bytes, bytes]
 
 
 class TemporalServer(grpc.GenericRpcHandler):
-    """The calls of Temporal's service, on an open app."""
+    """Serves the calls of Temporal's service on an open app."""
 
     def __init__(self, app: App, config: Config, counted: Counted | None = None) -> None:
-        """``counted`` is told of each answered call: its method, its code, and how many seconds it took."""
+        """``counted`` is called with the method, the code and the seconds of each answered call."""
         self._config = config
         self._counted = counted
         self._monotonic = app.clock.monotonic
@@ -60,7 +60,7 @@ class TemporalServer(grpc.GenericRpcHandler):
         self._forward: Forwarder | None = None
 
     async def start(self) -> int:
-        """Listen; the port."""
+        """Start to listen, and return the port."""
         config = self._config
         if config.temporal_forward:
             self._forward = Forwarder(config.temporal_forward, keeps_tokens=takes_tokens(config))
@@ -100,14 +100,14 @@ class TemporalServer(grpc.GenericRpcHandler):
             raise _cannot_listen(config) from None
 
     async def stop(self) -> None:
-        """Take no more calls, and let those that are under way finish."""
+        """Accept no more calls, and let current ones finish."""
         if self._server is not None:
             await self._server.stop(_GRACE)
         if self._forward is not None:
             await self._forward.close()
 
     def service(self, handler_call_details: grpc.HandlerCallDetails) -> Any:  # noqa: ANN401 - as grpc has it
-        """The handler of any call, known or not: requests are read here, so that wrong ones get a code that says so."""
+        """The handler of any call, known or not. It decodes requests itself, so that malformed ones get a proper code."""
         return self._handler(handler_call_details.method)
 
     def _new_handler(self, path: str) -> grpc.RpcMethodHandler[bytes, bytes]:
@@ -125,7 +125,7 @@ class TemporalServer(grpc.GenericRpcHandler):
                 return answer
             code = answer.code
             await context.abort(code, answer.message, trailing_metadata=((DETAILS, answer.details),))
-            raise AssertionError("a refusal ends the call")
+            raise AssertionError("abort ends the call")
         finally:
             if self._counted is not None:
                 self._counted(_counted_name(path), code.name, self._monotonic() - begun)
@@ -164,21 +164,17 @@ class TemporalServer(grpc.GenericRpcHandler):
         return await self._own(method, request, caller)
 
     async def _own(self, method: str, request: bytes, caller: Caller) -> bytes:
-        """The answer to one of Horae's own calls."""
+        """Answer one of Horae's own calls."""
         if len(request) > self._config.body_limit:
             reason = f"the message has {len(request)} bytes"
             raise LimitExceededError("body_limit", self._config.body_limit, reason)
-        kind, handler = HANDLERS[method]
-        try:
-            message = kind.FromString(request)
-        except DecodeError:
-            raise Refusal(Code.INVALID_ARGUMENT, f"The message is no {kind.__name__}") from None
-        answer = await handler(Call(self._served, caller), message)
+        message = read_message(getattr(api, f"{method}Request"), request)
+        answer = await HANDLERS[method](Call(self._served, caller), message)
         return answer.SerializeToString()
 
 
 def _cannot_listen(config: Config) -> ListenError:
-    """Why gRPC could not listen: it does not say, so ask the operating system."""
+    """Why gRPC could not listen; it does not say, so ask the operating system."""
     family = socket.AF_INET6 if ":" in config.host else socket.AF_INET
     error = OSError("gRPC cannot use it")
     with socket.socket(family) as probe:
@@ -190,7 +186,7 @@ def _cannot_listen(config: Config) -> ListenError:
 
 
 def _counted_name(path: str) -> str:
-    """The name of a call, as it is counted: callers may make up names."""
+    """The name to count a call under; unknown names are counted together."""
     service, _, method = path.strip("/").rpartition("/")
     known = hasattr(api, f"{method}Request") if service == SERVICE else (service, method) == (HEALTH, "Check")
     return method if known else "other"
@@ -207,7 +203,7 @@ def _health(request: bytes) -> bytes:
 
 
 def _headers(context: Context) -> list[tuple[bytes, bytes]]:
-    """The headers of a call. Browsers cannot send one, so without authentication every name of this machine will do."""
+    """The headers of a call. Browsers cannot call gRPC, so the host need not be checked, and is localhost."""
     given = context.invocation_metadata() or ()
     headers = [(_bytes(name).lower(), _bytes(value)) for name, value in given]
     return [*(each for each in headers if each[0] != b"host"), (b"host", b"localhost")]
@@ -218,13 +214,13 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 def _peer(context: Context) -> str | None:
-    """The common name in the connection's verified certificate, if it brought one."""
+    """The common name of the client's verified certificate, if it has one."""
     names = context.auth_context().get("x509_common_name", ())
     return next((each.decode("utf-8", "replace") for each in names), None)
 
 
 def _credentials(config: Config) -> grpc.ServerCredentials:
-    """TLS as the HTTP service has it; where tokens are accepted too, a connection may have no client certificate."""
+    """The TLS credentials of the HTTP service; if tokens are accepted too, client certificates are optional."""
     key, certificate = Path(config.tls_key).read_bytes(), Path(config.tls_certificate).read_bytes()
     if not config.tls_client_ca:
         return grpc.ssl_server_credentials([(key, certificate)])

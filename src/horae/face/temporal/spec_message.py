@@ -1,7 +1,7 @@
-"""A spec as Temporal's message and as Horae's document, in both directions. Pure.
+"""Converts specs between Temporal's message and Horae's document. Pure.
 
-What the message cannot say (recurrence rules, single times, shared calendars, special days, what happens at clock changes …) is the
-*rest* of a spec: :func:`changed_spec` leaves it as it is.
+What the message cannot express (recurrence rules, single times, shared calendars, special days, clock changes …) is the *rest* of a spec,
+which :func:`changed_spec` keeps.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def document_of(message: ScheduleSpec) -> dict[str, Any]:
 
 
 def _structured(calendar: StructuredCalendarSpec) -> dict[str, Any]:
-    """A structured calendar; a field without ranges matches nothing, and is refused when the document is read."""
+    """A structured calendar. A field without ranges matches nothing, and is refused when the document is read."""
     fields: dict[str, Any] = {name: [_range(each) for each in getattr(calendar, name)] for name in _FIELDS}
     if not fields["year"]:
         del fields["year"]
@@ -81,7 +81,7 @@ def _structured(calendar: StructuredCalendarSpec) -> dict[str, Any]:
 
 
 def _range(given: Range) -> dict[str, int]:
-    """A range: an end of 0 is the start, and a step of 0 is 1."""
+    """A range; an end of 0 means the start, and a step of 0 means 1."""
     written = {"start": given.start, "step": given.step or 1}
     return written if given.end == 0 else written | {"end": given.end}
 
@@ -92,7 +92,7 @@ def _written(calendar: CalendarSpec) -> dict[str, str]:
 
 
 def read_spec(message: ScheduleSpec) -> Spec:
-    """The spec of a message; an error names the message's field."""
+    """The spec of a message; errors name the message's field."""
     document = document_of(message)
     try:
         return Spec.parse(document)
@@ -131,7 +131,7 @@ def _field(element: str, message: ScheduleSpec) -> str:
 
 
 def message_of(spec: Spec) -> ScheduleSpec:
-    """What a message can say of a spec."""
+    """The message for a spec, as far as a message can express it."""
     elements = spec.elements
     message = ScheduleSpec(
         structured_calendar=_all_structured((*elements.crons, *elements.calendars)),
@@ -153,7 +153,7 @@ def message_of(spec: Spec) -> ScheduleSpec:
 
 
 def cleaned(message: ScheduleSpec) -> ScheduleSpec:
-    """A message as it is shown again: texts are structured calendars and intervals, every range has its end and step."""
+    """A message as it is shown: texts become structured calendars and intervals, and every range has an end and a step."""
     shown = ScheduleSpec()
     shown.CopyFrom(message)
     shown.ClearField("cron_string")
@@ -179,7 +179,7 @@ def cleaned(message: ScheduleSpec) -> ScheduleSpec:
 
 
 def _meaning(spec: Spec) -> tuple[object, ...]:
-    """What a message says, whatever the order and the form in which it says it."""
+    """The meaning of a message, regardless of its order and form."""
     elements = spec.elements
     calendars = frozenset(_replace(each, stars=0) for each in (*elements.crons, *elements.calendars))
     plain = _replace(elements, crons=(), calendars=(), intervals=(), exclude=())
@@ -188,7 +188,7 @@ def _meaning(spec: Spec) -> tuple[object, ...]:
 
 
 def says(message: ScheduleSpec, spec: Spec) -> bool:
-    """Whether a message says of a spec all that a message can say."""
+    """Whether a message means what the message of a spec means."""
     try:
         return _meaning(read_spec(message)) == _meaning(read_spec(message_of(spec)))
     except HoraeError:
@@ -196,7 +196,7 @@ def says(message: ScheduleSpec, spec: Spec) -> bool:
 
 
 def changed_spec(message: ScheduleSpec, stored: Spec) -> Mapping[str, Any] | None:
-    """The document of a spec after an update: what the message says, and the rest of the stored one; ``None`` if nothing changes."""
+    """The spec after an update: the message's, with the rest of the stored one; ``None`` if nothing changes."""
     given = read_spec(message)
     if _meaning(given) == _meaning(read_spec(message_of(stored))):
         return None
@@ -210,18 +210,18 @@ def changed_spec(message: ScheduleSpec, stored: Spec) -> Mapping[str, Any] | Non
 
 
 def _rest(spec: Spec) -> dict[str, Any]:
-    """What a message cannot say of a spec, as a document; its shared calendars are named, without their contents."""
+    """The rest of a spec, as a document; shared calendars by name, without their contents."""
     elements, document = spec.elements, read_document(spec.text)
     kept = SpecDocument(
-        crons=_unsayable(document.crons, elements.crons),
-        calendars=_unsayable(document.calendars, elements.calendars),
+        crons=_inexpressible(document.crons, elements.crons),
+        calendars=_inexpressible(document.calendars, elements.calendars),
         intervals=tuple(each for each in document.intervals if each.anchor == "start"),
         rrules=document.rrules,
         times=document.times,
         exclude=tuple(
             each
             for each, calendar in _paired_exclude(document, elements)
-            if calendar is None or not is_sayable(calendar)
+            if calendar is None or not is_expressible(calendar)
         ),
         gap=document.gap,
         fold=document.fold,
@@ -232,8 +232,10 @@ def _rest(spec: Spec) -> dict[str, Any]:
     return rest | {"centred": True} if centred else rest
 
 
-def _unsayable(written: Iterable[Any], calendars: Iterable[Calendar]) -> tuple[Any, ...]:
-    return tuple(each for each, calendar in zip(written, calendars, strict=True) if not is_sayable(calendar))
+def _inexpressible(written: Iterable[Any], calendars: Iterable[Calendar]) -> tuple[Any, ...]:
+    return tuple(
+        each for each, calendar in zip(written, calendars, strict=True) if not is_expressible(calendar)
+    )
 
 
 def _paired_exclude(document: SpecDocument, elements: Elements) -> list[tuple[Any, Calendar | None]]:
@@ -242,17 +244,17 @@ def _paired_exclude(document: SpecDocument, elements: Elements) -> list[tuple[An
     return [*zip(own, elements.exclude, strict=True), *((each, None) for each in shared)]
 
 
-def is_sayable(calendar: Calendar) -> bool:
-    """Whether structured calendars can say a calendar: they know no days that depend on the month."""
+def is_expressible(calendar: Calendar) -> bool:
+    """Whether a structured calendar can express a calendar: it has no days that depend on the month."""
     return calendar.special is None
 
 
 def _all_structured(calendars: Iterable[Calendar]) -> list[StructuredCalendarSpec]:
-    return [each for calendar in calendars if is_sayable(calendar) for each in _structured_of(calendar)]
+    return [each for calendar in calendars if is_expressible(calendar) for each in _structured_of(calendar)]
 
 
 def _structured_of(calendar: Calendar) -> list[StructuredCalendarSpec]:
-    """A calendar as structured ones: two, if a day matches by its date or by its weekday."""
+    """A calendar as structured calendars: two if a day matches by its date or by its weekday."""
     if calendar.either:
         by_day = _replace(calendar, weekdays=EVERY_WEEKDAY, either=False)
         by_weekday = _replace(calendar, days=EVERY_DAY, either=False)

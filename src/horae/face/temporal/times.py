@@ -1,4 +1,4 @@
-"""Protobuf's durations and timestamps, and Horae's texts and milliseconds."""
+"""Converts Protobuf's durations and timestamps to Horae's texts and milliseconds, and back."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from horae.spec.duration import MAX_MS, duration_text
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 NO_TIME = -62_135_596_800
-"""The seconds of Go's zero time, which stands for no time."""
+"""The seconds of Go's zero time, which means no time."""
 
 
 def milliseconds_of(duration: Duration, field: str) -> int:
-    """The milliseconds of a duration; what is less than one is left out."""
+    """The whole milliseconds of a duration."""
     found = duration.seconds * 1000 + duration.nanos // 1_000_000
     if not 0 <= found <= MAX_MS:
         raise InvalidInputError(field, "must be from 0s to 36600d, which is a hundred years")
@@ -48,5 +48,5 @@ def timestamp_of(moment: datetime) -> Timestamp:
 
 
 def is_set(timestamp: Timestamp) -> bool:
-    """Whether a timestamp that is present names a time."""
+    """Whether a timestamp is a time, not Go's zero time."""
     return timestamp.seconds != NO_TIME

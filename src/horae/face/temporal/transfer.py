@@ -1,4 +1,4 @@
-"""Schedules are moved from one server that speaks Temporal's API to another: created paused, paused on the one side, resumed on the other."""
+"""Moves schedules between servers that speak Temporal's API: creates a paused copy, pauses the original, resumes the copy."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from horae.face.temporal.times import timestamp_of
 WAITS = "copied; it is resumed when the original is paused"
 """The note of a copy that has not taken over yet."""
 MOVED = "moved to "
-"""How the note of an original begins whose copy takes over; it ends with the time."""
+"""How the note of an original begins whose copy takes over; the note ends with the time."""
 AT = " at "
 CAME = "moved from "
 """How the note of a copy begins that took over."""
@@ -33,23 +33,23 @@ A = TypeVar("A", bound=Message)
 
 
 class Server(Protocol):
-    """What answers calls."""
+    """Answers calls of Temporal's API."""
 
     target: str
 
     async def call(self, request: Message, kind: type[A]) -> A:
-        """The answer to a request."""
+        """Send a request and return the answer."""
 
 
 class Endpoint:
-    """A server, such as ``127.0.0.1:7233``, or ``https://host:7233`` for TLS; with a token, for those that ask for one."""
+    """A server at ``host:port``, or ``https://host:port`` for TLS, called with a token if one is given."""
 
     def __init__(self, target: str, token: str | None = None) -> None:
         self.target = target
         self._connection = TemporalConnection(target, token)
 
     async def call(self, request: Message, kind: type[A]) -> A:
-        """The answer to a request; an error names the server and the call."""
+        """Send a request and return the answer; errors name the server and the call."""
         try:
             return await self._connection.send(request, kind, SECONDS)
         except grpc.aio.AioRpcError as error:
@@ -60,24 +60,24 @@ class Endpoint:
             ) from None
 
     async def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         await self._connection.close()
 
 
 class Transferred(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one schedule."""
+    """The outcome of one schedule's transfer."""
 
     id: str
     outcome: str
     """``new``, ``updated``, ``there already``, ``refused`` or ``would be new``."""
     state: str = ""
-    """What is true of the copy now."""
+    """The state of the copy."""
     lost: tuple[str, ...] = ()
-    """What could not be carried over, or means nothing on the other side."""
+    """What could not be copied, or means nothing on the other server."""
 
 
 class Transfer:
-    """Copies schedules from one namespace to another, and lets the copies take over if asked to."""
+    """Copies schedules from one namespace to another; with ``take_over`` the copies replace the originals."""
 
     def __init__(
         self, source: Server, destination: Server, namespaces: tuple[str, str], now: Callable[[], datetime], *,
@@ -100,7 +100,7 @@ class Transfer:
                 return
 
     async def look(self, schedule_id: str) -> Transferred:
-        """What a transfer would do, as far as the schedule itself says; nothing is changed."""
+        """Predict a transfer from the schedule alone; changes nothing."""
         found = await self._describe(self._source, self._from, schedule_id)
         try:
             new_schedule(self._copy(schedule_id, found), "")
@@ -111,7 +111,7 @@ class Transfer:
         )
 
     async def move(self, schedule_id: str) -> Transferred:
-        """Copy a schedule. A transfer that was interrupted goes on where it was."""
+        """Copy a schedule, or continue an interrupted transfer."""
         found = await self._describe(self._source, self._from, schedule_id)
         was_running = not found.schedule.state.paused or found.schedule.state.notes.startswith(self._moved)
         copy = self._copy(schedule_id, found, waits=was_running)
@@ -135,7 +135,7 @@ class Transfer:
         return Transferred(id=schedule_id, outcome=outcome, state=state, lost=lost)
 
     async def _put(self, copy: api.CreateScheduleRequest) -> str:
-        """Create a copy. One that has been moved away before, and now comes back, is brought up to date."""
+        """Create a copy, or update one that was moved away earlier and now comes back."""
         try:
             await self._destination.call(copy, api.CreateScheduleResponse)
         except ServerError as error:
@@ -154,15 +154,15 @@ class Transfer:
         return "updated"
 
     async def _hand_over(self, schedule_id: str, original: Schedule) -> str:
-        """Pause the original, resume the copy, and make up for what fell due in between, also since an interrupted transfer."""
+        """Pause the original, resume the copy, and backfill what fell due since the original was paused."""
         since = self._paused_at(original.state) or self._now()
         pause = f"{self._moved}{AT}{since.isoformat()}"
         await self._patch(self._source, self._from, schedule_id, SchedulePatch(pause=pause))
-        # Temporal answers before it pauses, and pauses before it describes.
+        # Temporal answers before it has paused, but describes a schedule only after.
         paused = await self._describe(self._source, self._from, schedule_id)
         if not paused.schedule.state.paused:
             raise ServerError(f'{self._source.target} did not pause "{schedule_id}": its copy stays paused')
-        # A time that was due just before may not have been started before the pause.
+        # A slot due just before the pause may not have started.
         start = max([since - SECOND, *(each + SECOND for each in _action_times(paused))])
         note = original.state.notes
         note = f"{CAME}{self._source.target}" if not note or note.startswith((MOVED, CAME)) else note
@@ -173,7 +173,7 @@ class Transfer:
         return await self._make_up(schedule_id, start, end) if start <= end else "running"
 
     async def _make_up(self, schedule_id: str, start: datetime, end: datetime) -> str:
-        """Backfill a copy that runs by what neither side started."""
+        """Backfill a running copy with the slots that neither server started."""
         since, until = timestamp_of(start), timestamp_of(end)
         request = api.ListScheduleMatchingTimesRequest(
             namespace=self._to,
@@ -189,7 +189,7 @@ class Transfer:
         return f"running; made up: {len(missed)}"
 
     def _paused_at(self, state: ScheduleState) -> datetime | None:
-        """When an earlier transfer, which was interrupted, paused an original."""
+        """When an interrupted transfer paused an original, if one did."""
         note, _, moment = state.notes.rpartition(AT)
         try:
             return datetime.fromisoformat(moment) if state.paused and note == self._moved else None
@@ -222,7 +222,7 @@ class Transfer:
         return await server.call(request, api.DescribeScheduleResponse)
 
     async def _to_horae(self) -> bool:
-        """Whether Horae gets the schedules, and not a Temporal cluster."""
+        """Whether the destination is Horae, not a Temporal cluster."""
         info = await self._destination.call(api.GetClusterInfoRequest(), api.GetClusterInfoResponse)
         return info.cluster_name.startswith("horae")
 
@@ -232,12 +232,12 @@ class Transfer:
 
 
 def _action_times(found: api.DescribeScheduleResponse) -> list[datetime]:
-    """The times for which a schedule started something of late."""
+    """The nominal times of a schedule's recent actions."""
     return [each.schedule_time.ToDatetime(UTC) for each in found.info.recent_actions]
 
 
 def _lost(found: api.DescribeScheduleResponse, *, to_horae: bool) -> Iterator[str]:
-    """What a schedule has that no copy can have."""
+    """What a copy cannot have."""
     if found.info.buffer_size:
         yield f"{found.info.buffer_size} starts that wait"
     if found.info.running_workflows:
@@ -252,7 +252,7 @@ def _lost(found: api.DescribeScheduleResponse, *, to_horae: bool) -> Iterator[st
 
 
 def _differing(there: api.DescribeScheduleResponse, here: api.DescribeScheduleResponse) -> Iterator[str]:
-    """The fields that a copy has otherwise, but for its state. Temporal 1.29 does not change a memo."""
+    """The fields in which a copy differs, except its state. Temporal 1.29 does not update a memo."""
     original, copy = there.schedule, here.schedule
     if there.memo != here.memo:
         yield "memo"
