@@ -1,4 +1,4 @@
-"""A client of the HTTP API: what commands use, and those pages of the console that do what commands do."""
+"""A client of the HTTP API, for commands and for pages of the console that do what commands do."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ if TYPE_CHECKING:
 
 PREFIX = "/api/v1"
 PAGE = 1000
-"""How many items are asked for at once at most."""
+"""The most items that one request asks for."""
 EVERYTHING = 1_000_000
-"""More items than there are."""
+"""A limit above any number of items."""
 
 _HINTS = {
     "authentication": "give a token with --token, or set HORAE_TOKEN",
-    "schedule_not_found": "horae schedules list shows those that there are",
+    "schedule_not_found": "horae schedules list shows what exists",
     "schedule_ambiguous": 'name the owner with --owner NAME; --owner "" is that of schedules without one',
-    "calendar_not_found": "horae calendars list shows those that there are",
-    "flow_not_found": "horae flows list shows those that there are",
-    "workflow_not_found": "horae workflows list shows those that there are",
-    "run_not_found": "horae runs list shows those that there are",
-    "internal": "this is a fault of Horae; please report it, with what the log of the server says",
-    "not_found": "the server may be of another version; horae --version is this one's",
+    "calendar_not_found": "horae calendars list shows what exists",
+    "flow_not_found": "horae flows list shows what exists",
+    "workflow_not_found": "horae workflows list shows what exists",
+    "run_not_found": "horae runs list shows what exists",
+    "internal": "this is a bug in Horae; please report it with the lines of the server's log",
+    "not_found": "the server may have another version; horae --version shows this one",
 }
 
 
 def path(*parts: str) -> str:
-    """The path of a resource; ids may have any characters. One of dots is escaped: a client would take it for a way to other pages."""
+    """The path of a resource. Ids may have any characters; dots are escaped too, because clients resolve ``..``."""
     if "" in parts:
-        raise InvalidInputError("id", "is empty", hint="give the id of what you mean")
+        raise InvalidInputError("id", "is empty", hint="give an id")
     return "/" + "/".join(quote(part, safe="").replace(".", "%2E") for part in parts)
 
 
 class Client:
-    """Asks the API. An answer that is an error is raised as :class:`~horae.errors.ServerError`."""
+    """Calls the API. Errors are raised as :class:`~horae.errors.ServerError`."""
 
     def __init__(
         self, http: httpx.AsyncClient, address: str, owner: str | None = None, source: str = "--url"
@@ -54,7 +54,7 @@ class Client:
         return await self._ask("GET", path, query=query)
 
     async def find(self, path: str, **query: object) -> Any:  # noqa: ANN401
-        """What is at a path; ``None`` if there is no such thing."""
+        """Like ``get``, but ``None`` if there is nothing at the path."""
         try:
             return await self.get(path, **query)
         except ServerError as error:
@@ -66,20 +66,20 @@ class Client:
         return await self._ask("POST", path, {} if body is None else body, query)
 
     async def put(self, path: str, body: object, *, new: bool = False, **query: object) -> Any:  # noqa: ANN401
-        """Create or replace; with ``new`` only if there is none."""
+        """Create or replace; with ``new`` only create."""
         return await self._ask("PUT", path, body, query, {"If-None-Match": "*"} if new else None)
 
     async def patch(self, path: str, body: object, **query: object) -> Any:  # noqa: ANN401
         return await self._ask("PATCH", path, body, query)
 
     async def delete(self, path: str, *, version: int | None = None, **query: object) -> None:
-        """Delete; with a version only if it is still the present one."""
+        """Delete; with a version only if it is still the current one."""
         await self._ask(
             "DELETE", path, query=query, headers=None if version is None else {"If-Match": f'"{version}"'}
         )
 
     async def items(self, path: str, limit: int, **query: object) -> list[dict[str, Any]]:
-        """The items of a list, up to so many, from as many pages as that takes."""
+        """Up to ``limit`` items of a list, from as many pages as needed."""
         items: list[dict[str, Any]] = []
         cursor = None
         while len(items) < limit:
@@ -128,7 +128,7 @@ class Client:
         )
 
     def _refused(self, answer: httpx.Response) -> ServerError:
-        """A problem+json as an error, with a hint for the command line where there is a better one."""
+        """An answer that is an error, with the command's own hint where there is one."""
         try:
             problem = msgspec.json.decode(answer.content)
         except (msgspec.DecodeError, UnicodeError):
@@ -151,9 +151,9 @@ class Client:
 
     def _no_horae(self, status: int) -> ServerError:
         return ServerError(
-            f"What answers at {self._address} is no Horae: it answered {status}",
+            f"The server at {self._address} is not Horae: it answered {status}",
             {"code": "no_horae", "url": self._address, "status": status},
-            hint=f"look at {self._source}: it is the server's address, without /api",
+            hint=f"look at {self._source}: it must be the server's address, without /api",
         )
 
 

@@ -79,7 +79,7 @@ def other_server() -> Iterator[str]:
 def test_what_answers_is_no_horae(other_server: str):
     for command in (["nodes"], ["schedules", "list"]):
         problem = refused(*command, "--url", other_server)
-        assert "is no Horae" in problem["message"]
+        assert "is not Horae" in problem["message"]
 
 
 def test_what_said_where_to_work_is_blamed(tmp_path: Path):

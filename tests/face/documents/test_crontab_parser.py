@@ -91,7 +91,7 @@ def test_clock_changes_are_those_of_debian():
         ("\xa0 * * * * x", "minute"),
         ("@ x", "@"),
         ("0 9 * * * a\0b", "NUL"),
-        ("MY-NAME=x", "no variable"),
+        ("MY-NAME=x", "no name for a variable"),
         ("% % % % % %", "minute"),
     ],
 )

@@ -65,7 +65,7 @@ def test_values_are_those_of_json(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("a.yaml", "a: 1\nb: 2\na: 3", 'the key "a" is there twice'),
+        ("a.yaml", "a: 1\nb: 2\na: 3", 'the key "a" occurs twice'),
         ("a.yaml", "1: x", "the key 1 is no text"),
         ("a.yaml", "a: [", "is no YAML"),
         ("a.yaml", "a: &a [*a]", "is no YAML"),
@@ -116,9 +116,9 @@ def test_files_and_folders_have_one_document_or_many(tmp_path: Path):
     ("text", "words"),
     [
         ("[1]", "has 1 where a document should be"),
-        ("id: a\n---\nspec: x", "has a schedule with no id, its document number 2"),
+        ("id: a\n---\nspec: x", "has a schedule with no id: document 2"),
         ("schedules: [x]", 'has "x" where a document should be'),
-        ("schedules: {id: x}", "has schedules that are no list"),
+        ("schedules: {id: x}", "has schedules that are not a list"),
         ("id: 7", "has a schedule with a wrong id"),
         ("calendars: [{dates: []}]", "has a calendar with no name"),
         ("schedules: [{id: a}, {id: a}]", 'has the schedule "a", which'),

@@ -15,7 +15,16 @@ from horae.face.cli.options import DryRun, flag, option
 from horae.face.cli.printing import none, warn
 from horae.face.cli.render import short
 from horae.face.cli.tables import printable
-from horae.face.documents.apply_plan import OUTCOMES, SIGNS, Step, as_json, checked_labels, in_order, plan
+from horae.face.documents.apply_plan import (
+    OUTCOMES,
+    SIGNS,
+    Step,
+    as_json,
+    checked_labels,
+    in_order,
+    located,
+    plan,
+)
 from horae.face.documents.schedule_documents import read_documents
 
 WOULD_CHANGE = 1
@@ -79,7 +88,7 @@ async def _carry_out(session: Session, steps: Sequence[Step]) -> None:
         except ServerError as error:
             progress = f"{number} of {len(steps)} changes were made; apply again to make the others"
             hint = progress if error.hint is None or number else error.hint
-            raise step.at(error, hint=hint) from None
+            raise located(error, step, hint) from None
 
 
 def _shown(steps: Sequence[Step], *, dry_run: bool) -> RenderableType:

@@ -1,1 +1,1 @@
-"""Schedules as files: documents and crontabs are read, and compared with what there is. Commands and the console use it."""
+"""Schedules as files: reads documents and crontabs, and compares them with what is stored. For commands and the console."""

@@ -1,4 +1,4 @@
-"""What applying documents changes: each document is checked and compared with what there is, and nothing is stored."""
+"""Plans what applying documents changes: checks each document, and compares it with what is stored."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from horae.face.documents.schedule_documents import (
 Outcome = Literal["created", "changed", "removed", "unchanged", "left"]
 OUTCOMES: tuple[Outcome, ...] = ("created", "changed", "removed", "unchanged", "left")
 SIGNS: dict[Outcome, str] = {"created": "+", "changed": "~", "removed": "-", "unchanged": "=", "left": "?"}
-MAX_TOLD = 20
-"""How many documents with errors are told at once."""
+MAX_REPORTED = 20
+"""How many documents with errors are reported at most."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """What becomes of one document, or of a schedule that no document has."""
+    """What to do with one document, or with a schedule that is in no document."""
 
     kind: Kind
     name: str
@@ -40,18 +40,14 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     body: Json = {}
     version: int | None = None
-    """The version that was compared; ``None`` if there was none."""
+    """The stored version that was compared; ``None`` if there is none."""
     owner: str | None = None
-    """Whose schedule it is, or would be."""
+    """The owner of the schedule."""
 
     @property
     def changes(self) -> bool:
-        """Whether it changes anything."""
+        """Whether the step changes anything."""
         return self.outcome in {"created", "changed", "removed"}
-
-    def at(self, error: HoraeError, hint: str | None = None) -> ServerError:
-        """An error that names the file and the document."""
-        return located(error, self.kind, self.name, self.source, hint)
 
     async def carry_out(self, client: Client) -> None:
         """Make the change."""
@@ -66,16 +62,18 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
             await client.put(place, self.body | {"version": self.version}, owner=self.owner)
 
 
-def located(error: HoraeError, kind: str, name: str, source: str, hint: str | None = None) -> ServerError:
+def located(error: HoraeError, thing: Document | Step, hint: str | None = None) -> ServerError:
     """An error that names the file and the document."""
-    place = f'{source}: {kind} "{name}"' if source else f'{kind} "{name}"'
-    details = {**error.details, "source": source, "kind": kind, "name": name}
+    place = f'{thing.kind} "{thing.name}"'
+    if thing.source:
+        place = f"{thing.source}: {place}"
+    details = {**error.details, "source": thing.source, "kind": thing.kind, "name": thing.name}
     return ServerError(f"{place}: {error.message}", details, hint=hint or error.hint)
 
 
 def in_order(steps: Iterable[Step]) -> list[Step]:
-    """The steps that change something, as they are carried out: schedules need new calendars before them, and a changed
-    calendar makes new versions of the schedules that exclude it.
+    """The steps that change something, in the order to carry them out: new calendars before the schedules that need them, changed
+    calendars last, because they make new versions of the schedules that exclude them.
     """
     return sorted((each for each in steps if each.changes), key=_place)
 
@@ -87,7 +85,7 @@ def _place(step: Step) -> int:
 
 
 def as_json(steps: Sequence[Step], *, dry_run: bool) -> Json:
-    """Steps for programs."""
+    """Steps as JSON."""
     shown = ("kind", "name", "outcome", "source", "differences", "warnings")
     items = [{name: getattr(each, name) for name in shown} for each in steps]
     counts: Json = {outcome: sum(each.outcome == outcome for each in steps) for outcome in OUTCOMES}
@@ -95,7 +93,7 @@ def as_json(steps: Sequence[Step], *, dry_run: bool) -> Json:
 
 
 def checked_labels(documents: Sequence[Document], given: str | None, *, prune: bool) -> set[str]:
-    """The labels of the documents' schedules. A document must not have another label than the given one."""
+    """The labels of the documents' schedules. If a label is given, no document may have another."""
     if given is not None and not given.strip():
         raise InvalidInputError("--managed-by", "is empty", hint="such as --managed-by billing")
     labels = {given} if given else set()
@@ -105,12 +103,12 @@ def checked_labels(documents: Sequence[Document], given: str | None, *, prune: b
             continue
         if given is not None and named != given:
             reason = f'managed_by is "{named}", and --managed-by says "{given}"'
-            raise located(HoraeError(reason), each.kind, each.name, each.source, "leave one of them out")
+            raise located(HoraeError(reason), each, "leave one of them out")
         labels.add(named)
     if prune and not labels:
         raise InvalidInputError(
             "--prune", "needs a label, so that it deletes only what these documents once defined",
-            hint="say --managed-by NAME, or write managed_by: NAME into the documents",
+            hint="add --managed-by NAME, or write managed_by: NAME into the documents",
         )  # fmt: skip
     return labels
 
@@ -118,7 +116,7 @@ def checked_labels(documents: Sequence[Document], given: str | None, *, prune: b
 async def plan(
     client: Client, documents: Sequence[Document], label: str, labels: Collection[str], *, prune: bool
 ) -> list[Step]:
-    """The steps that make things what documents say. If documents cannot be applied, all of them are told, and nothing else is done."""
+    """The steps that apply documents. If some cannot be applied, the error reports all of them."""
     steps: list[Step] = []
     faults: list[ServerError] = []
     new_calendars: Json = {}
@@ -134,14 +132,14 @@ async def plan(
         except HoraeError as error:
             if _is_about_the_server(error):
                 raise
-            faults.append(located(error, each.kind, each.name, each.source))
+            faults.append(located(error, each))
     if faults:
         raise _together(faults)
     return steps + await _unmentioned(client, steps, labels, prune=prune)
 
 
 def _is_about_the_server(error: HoraeError) -> bool:
-    """Whether an error has nothing to do with a document."""
+    """Whether an error is not about a document."""
     status = error.details.get("status")
     return isinstance(error, ServerError) and (status is None or status in {401, 403, 429} or status >= 500)
 
@@ -149,10 +147,10 @@ def _is_about_the_server(error: HoraeError) -> bool:
 def _together(faults: Sequence[ServerError]) -> ServerError:
     if len(faults) == 1:
         return faults[0]
-    told = [f"{each.message}{f' ({each.hint})' if each.hint else ''}" for each in faults[:MAX_TOLD]]
+    reported = [f"{each.message}{f' ({each.hint})' if each.hint else ''}" for each in faults[:MAX_REPORTED]]
     return ServerError(
         f"{len(faults)} documents cannot be applied, and nothing was changed",
-        {"code": "invalid_documents", "errors": [{"message": each} for each in told]},
+        {"code": "invalid_documents", "errors": [{"message": each} for each in reported]},
     )
 
 
@@ -184,7 +182,7 @@ async def _schedule(client: Client, document: Document, label: str, new_calendar
             raise _managed_elsewhere(document.name, present["managed_by"], body["managed_by"])
         found = tuple(schedule_differences(present, would))
         if not found and would["version"] != version:
-            # Of what a view hides, only the secrets of an action are in a document.
+            # Views hide only one thing that documents have: the secrets of an action.
             found = (Difference("action.options", "***", "*** (another secret)"),)
     outcome: Outcome = "created" if present is None else "changed" if found else "unchanged"
     return Step(
@@ -195,7 +193,7 @@ async def _schedule(client: Client, document: Document, label: str, new_calendar
 
 
 def _with_calendars(spec: Any, new: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
-    """A spec with the contents of the calendars that it excludes and that are not stored yet."""
+    """A spec with the contents of new calendars that it excludes, which are not stored yet."""
     excluded = spec.get("exclude") if isinstance(spec, dict) else None
     names = [each.get("calendar") for each in excluded or () if isinstance(each, dict)]
     contents = {name: new[name] for name in names if isinstance(name, str) and name in new}
@@ -215,7 +213,7 @@ def _managed_elsewhere(name: str, managed_by: str, label: str) -> HoraeError:
 async def _unmentioned(
     client: Client, steps: Sequence[Step], labels: Collection[str], *, prune: bool
 ) -> list[Step]:
-    """The schedules with the documents' labels that no document has: of the owners whose schedules the documents define."""
+    """The schedules with the documents' labels that are in no document, of the owners of the documents' schedules."""
     named = {(each.owner, each.name) for each in steps if each.kind == "schedule"}
     owners = {owner for owner, _ in named}
     found: list[Json] = []
@@ -226,7 +224,7 @@ async def _unmentioned(
         raise InvalidInputError(
             "--owner",
             "is needed: schedules of several owners have the label",
-            hint="say whose with --owner NAME",
+            hint="add --owner NAME",
         )
     outcome: Outcome = "removed" if prune else "left"
     return [

@@ -1,7 +1,7 @@
-"""A crontab, read: its lines become schedules and commands, with remarks on what is different or could not be carried over.
+"""Parses crontabs: lines become schedules and commands, with remarks on what differs or cannot be imported.
 
-Pure: text in, values out. What cron does is kept where it can be: its zone, its rules for clock changes, its environment, its
-shell, and what a per cent sign means. The meaning of the five fields is the dialect ``unix``.
+Pure: text in, values out. It keeps what cron does where it can: the zone, clock changes, the environment, the shell, and the meaning
+of a per cent sign. The five fields have the dialect ``unix``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ _ASSIGNMENT = re.compile(r"""\s*(?:"([^"]+)"|'([^']+)'|([^\s=#"'@*]+))\s*=\s*(.*
 _BLANKS = " \t"
 _ROUND_NUMBER = re.compile(r"\d{1,4}")
 _OF_CRON = {"MAILTO", "MAILFROM", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "CRON_TZ", "RANDOM_DELAY"}
-"""Variables that are for cron itself; commands do not get them."""
+"""Variables for cron itself, which commands do not get."""
 
 _CLOSED = 'exec "$1" -c "$2" </dev/null'
 _PIPED = 'printf %s "$3" | "$1" -c "$2"'
-"""How a command gets its standard input, which is empty unless the line has some: the shell, the command and that text follow."""
+"""Run a command with empty standard input, or with a text. The arguments are the shell, the command and the text."""
 
 _PATH = "/usr/bin:/bin"
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -32,11 +32,11 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 CRON_POLICIES: dict[str, Any] = {
     "overlap": "allow_all", "catch_up": {"mode": "none"}, "on_resume": "skip", "finished_ttl": None,
 }  # fmt: skip
-"""As cron does it: runs may overlap, and nothing is made up."""
+"""As in cron: runs may overlap, and missed slots do not run."""
 
 
 class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A command as the file of ``HORAE_COMMANDS`` has it."""
+    """A command as in the file of ``HORAE_COMMANDS``."""
 
     argv: tuple[str, ...]
     environment: dict[str, str] = {}
@@ -44,12 +44,12 @@ class Command(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Entry(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that runs something: the schedule and the command that it becomes."""
+    """A line that runs a command, as a schedule and a command."""
 
     line: int
     text: str
     id: str
-    """Derived from what the line says, so that the same line is the same schedule whenever it is imported."""
+    """Derived from the line, so that importing the line again finds the same schedule."""
     spec: dict[str, Any]
     command: Command
     comment: str = ""
@@ -65,7 +65,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """A remark about a line, for the owner of the crontab."""
+    """A remark about a line."""
 
     line: int
     text: str
@@ -73,7 +73,7 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class Crontab(msgspec.Struct, frozen=True):
-    """What a crontab says: what is carried over, what is not, and what will be different."""
+    """A parsed crontab: what is imported, what is not, and what will differ."""
 
     entries: tuple[Entry, ...]
     left_out: tuple[Remark, ...]
@@ -81,14 +81,14 @@ class Crontab(msgspec.Struct, frozen=True):
 
 
 def is_system(path: str) -> bool:
-    """Whether the crontab of a path has a column for the user."""
+    """Whether the crontab at a path has a user column."""
     return path == "/etc/crontab" or path.startswith("/etc/cron.d/")
 
 
 def read_crontab(
     text: str, *, timezone: str, system: bool = False, home: Callable[[str], str | None] = lambda _: None
 ) -> Crontab:
-    """Read a crontab whose times are meant in a zone. ``home`` is the folder of a user; of the present one, if it is empty."""
+    """Parse a crontab whose times are in a zone. ``home`` finds the folder of a user, or of the current one if the name is empty."""
     reader = _Reader(timezone, home, system=system)
     for number, line in enumerate(text.split("\n"), start=1):
         reader.read(number, line.removesuffix("\r"))
@@ -96,7 +96,7 @@ def read_crontab(
 
 
 class _Reader:
-    """Reads the lines: a variable holds for the lines below it, a comment for the next one."""
+    """Reads lines. A variable holds for the lines below it, a comment for the next line."""
 
     def __init__(self, timezone: str, home: Callable[[str], str | None], *, system: bool) -> None:
         self.entries: list[Entry] = []
@@ -120,9 +120,7 @@ class _Reader:
             return
         if "\0" in stripped or any("\ud800" <= each <= "\udfff" for each in stripped):
             readable = stripped.encode("utf-8", "replace").decode()
-            self.left_out.append(
-                Remark(number, readable, "it is no text: it has bytes that are not UTF-8, or NUL")
-            )
+            self.left_out.append(Remark(number, readable, "it has bytes that are not UTF-8, or NUL"))
         elif assignment := _ASSIGNMENT.fullmatch(line):
             self._assign(number, stripped, assignment)
         else:
@@ -132,7 +130,7 @@ class _Reader:
         name = assignment[1] or assignment[2] or assignment[3]
         value = _unquoted(assignment[4])
         if not _VARIABLE.fullmatch(name):
-            self.left_out.append(Remark(number, text, "no variable can be called so"))
+            self.left_out.append(Remark(number, text, "this is no name for a variable"))
             return
         self._variables[name] = value
         if reason := _about_variable(name, value, self._timezone):
@@ -148,7 +146,7 @@ class _Reader:
             hint = f" ({cause.hint})" if cause.hint else ""
             self.left_out.append(Remark(number, text, f"{cause.message}{hint}"))
             return
-        except _CannotCarryOverError as error:
+        except _CannotImportError as error:
             self.left_out.append(Remark(number, text, str(error)))
             return
         for reason in _about_entry(text, user, command):
@@ -173,7 +171,7 @@ class _Reader:
         return spec
 
     def _command(self, command: str, user: str) -> Command:
-        """What cron would run, with the environment that it would give."""
+        """The command that cron would run, with its environment."""
         shell = self._variables.get("SHELL") or "/bin/sh"
         folder = self._variables.get("HOME") or self._home(user)
         line, standard_input = _percent(command)
@@ -187,7 +185,7 @@ class _Reader:
         )
 
     def _id(self, content: str, command: str) -> str:
-        """A readable name and a hash; a line that occurs twice runs twice, as in cron."""
+        """An id from the command's name and a hash; a line that occurs twice runs twice, as in cron."""
         word = _first_word(command).rpartition("/")[2]
         slug = re.sub(r"[^a-z0-9]+", "-", word.lower()).strip("-")[:30] or "line"
         name = f"cron-{slug}-{hashlib.sha256(content.encode()).hexdigest()[:10]}"
@@ -195,8 +193,8 @@ class _Reader:
         return name if self._ids[name] == 1 else f"{name}-{self._ids[name]}"
 
 
-class _CannotCarryOverError(Exception):
-    """Why a line that runs something has no counterpart."""
+class _CannotImportError(Exception):
+    """Why a line cannot be imported."""
 
 
 def _split(text: str, *, system: bool) -> tuple[str, str, str]:
@@ -205,16 +203,14 @@ def _split(text: str, *, system: bool) -> tuple[str, str, str]:
     words = re.split(f"[{_BLANKS}]+", text, maxsplit=fields + system)
     expression = " ".join(words[:fields])
     if words[0].lower() == "@reboot":
-        raise _CannotCarryOverError(
-            "@reboot is no time: let the system's service manager start it, such as systemd"
-        )
+        raise _CannotImportError("@reboot is no time: start it with the service manager, such as systemd")
     if len(words) <= fields + system or not words[-1]:
         columns = (
             f"{'one word' if fields == 1 else 'five fields'}{', a user' if system else ''} and a command"
         )
-        raise _CannotCarryOverError(f"it is incomplete: there must be {columns}")
+        raise _CannotImportError(f"it is incomplete: it needs {columns}")
     if "~" in expression:
-        raise _CannotCarryOverError(
+        raise _CannotImportError(
             'it has a random field ("~"), and nothing in Horae is random: write a fixed value, and let jitter spread the starts'
         )
     user = words[fields] if system else ""
@@ -232,7 +228,7 @@ def _first_word(command: str) -> str:
 
 
 def _unquoted(value: str) -> str:
-    """The value of a variable; quotes keep the blanks at its ends."""
+    """The value of a variable; quotes keep its outer blanks."""
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'":
         return value[1:-1]
     return value
@@ -242,13 +238,13 @@ def _about_variable(name: str, value: str, timezone: str) -> str | None:
     if name == "MAILTO" and value:
         return "Horae sends no mail: the output of a command is kept with its run"
     if name == "TZ":
-        return f"commands see it, times do not follow it, as in cron: they are meant in {timezone}"
+        return f"commands see it, but it does not change the times, as in cron: they are in {timezone}"
     if name == "CRON_TZ" and value:
-        return f"the times of the lines below are meant in {value}"
+        return f"the times of the lines below are in {value}"
     if name == "RANDOM_DELAY" and _ROUND_NUMBER.fullmatch(value) and int(value):
         return f"the lines below get a jitter of {value} minutes, the same each time for one slot"
     if name in {"MAILFROM", "RANDOM_DELAY", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING"} and value:
-        return "it has no counterpart, and is left out"
+        return "Horae has no counterpart; it is left out"
     return None
 
 

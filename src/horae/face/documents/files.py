@@ -1,4 +1,4 @@
-"""Read files and standard input: JSON, YAML and TOML, all of them as JSON has it; and write YAML."""
+"""Reads JSON, YAML and TOML as JSON values, from files and standard input; and writes YAML."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from horae.json_bounds import MAX_VALUES, check_json
 WORKFLOW_EXAMPLE = (
     '{"workflow_id": "report", "version": 1, "nodes": [{"id": "start", "type": "trigger"}], "edges": []}'
 )
-"""What a message shows for a document that is no workflow."""
+"""The example in errors about documents that are no workflow."""
 
 _TOML = re.compile(rb"""\s*(?:\#.*\s*)*(?:\[\[?[A-Za-z_][\w.-]*\]\]?\s*$|[\w.-]+\s*=)""", re.MULTILINE)
 _TAG = "tag:yaml.org,2002:"
@@ -36,17 +36,17 @@ def contents(name: str, option: str) -> bytes:
         return sys.stdin.buffer.read() if sys.stdin else b""
     except OSError as error:
         reason = error.strerror or str(error)
-        hint = "it is a folder, and a file is meant" if isinstance(error, IsADirectoryError) else None
+        hint = "it is a folder; name a file" if isinstance(error, IsADirectoryError) else None
         raise InvalidSpecError(option, f"cannot be read: {name}: {reason}", text=name, hint=hint) from None
 
 
 def document(name: str, option: str, example: str) -> dict[str, Any]:
-    """The one object of a file that an option names."""
+    """The only object of a file that an option names."""
     return _only(parsed(name, option, example), option, example)
 
 
 def document_of(text: bytes, option: str, example: str) -> dict[str, Any]:
-    """The one object of a text."""
+    """The only object of a text."""
     return _only(parsed_text(text, option, example), option, example)
 
 
@@ -57,21 +57,21 @@ def _only(values: list[Any], option: str, example: str) -> dict[str, Any]:
 
 
 def parsed(name: str, option: str, example: str) -> list[Any]:
-    """The values of a file, which YAML may have several of. Its name says what it is written in, or else what it looks like."""
+    """The values of a file; YAML may have several. Its name says the format, or else its contents do."""
     return parsed_text(contents(name, option), option, example, _SUFFIXES.get(Path(name).suffix.lower()))
 
 
-def parsed_text(text: bytes, option: str, example: str, written_in: str | None = None) -> list[Any]:
+def parsed_text(text: bytes, option: str, example: str, format_: str | None = None) -> list[Any]:
     """The values of a text that is JSON, YAML or TOML."""
-    if written_in is None:
-        written_in = "TOML" if _TOML.match(text) else "JSON" if _JSON.match(text) else "YAML"
+    if format_ is None:
+        format_ = "TOML" if _TOML.match(text) else "JSON" if _JSON.match(text) else "YAML"
     try:
         room = iter(range(MAX_VALUES))
-        values = [_plain(each, room) for each in _READERS[written_in](text)]
+        values = [_plain(each, room) for each in _READERS[format_](text)]
         check_json(msgspec.json.encode(values))
     except (ValueError, msgspec.MsgspecError, RecursionError) as error:
         reason = " ".join(str(error).split()) or "it is nested too deeply"
-        raise InvalidSpecError(option, f"is no {written_in}: {reason}", hint=f"such as {example}") from None
+        raise InvalidSpecError(option, f"is no {format_}: {reason}", hint=f"such as {example}") from None
     return values
 
 
@@ -93,10 +93,7 @@ def _yaml(text: bytes) -> list[Any]:
 
 @cache
 def _loader(yaml: Any) -> Any:  # noqa: ANN401 - an optional module, and a class of it
-    """The safe loader, with the values that JSON has and no others: a date is a text, and so are ``on`` and ``12:30``.
-
-    A key that is there twice is refused.
-    """
+    """The safe loader, limited to JSON's values: dates, ``on`` and ``12:30`` are texts. Duplicate keys are refused."""
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
         yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}
@@ -107,7 +104,7 @@ def _loader(yaml: Any) -> Any:  # noqa: ANN401 - an optional module, and a class
                 if key.tag not in (f"{_TAG}str", f"{_TAG}merge"):
                     raise yaml.YAMLError(f"the key {key.value} is no text{key.start_mark}")
                 if keys.count(key.value) > 1:
-                    raise yaml.YAMLError(f'the key "{key.value}" is there twice{key.start_mark}')
+                    raise yaml.YAMLError(f'the key "{key.value}" occurs twice{key.start_mark}')
             return super().construct_mapping(node, deep)
 
     for resolver in _RESOLVERS:
@@ -117,7 +114,7 @@ def _loader(yaml: Any) -> Any:  # noqa: ANN401 - an optional module, and a class
 
 @cache
 def _dumper(yaml: Any) -> Any:  # noqa: ANN401
-    """The safe dumper, which also quotes texts that the loader above would read as something else, such as ``1e5``."""
+    """The safe dumper, which also quotes texts that this loader would not read as texts, such as ``1e5``."""
 
     class Dumper(yaml.SafeDumper):  # type: ignore[misc]
         def ignore_aliases(self, _: Any) -> bool:  # noqa: ANN401
@@ -145,11 +142,11 @@ _RESOLVERS: list[tuple[str, re.Pattern[str], list[str]]] = [
         ("merge", r"<<", "<"),
     )
 ]
-"""The texts of YAML that are no texts."""
+"""The YAML scalars that are not texts."""
 
 
 def _plain(value: Any, room: Iterator[int]) -> Any:  # noqa: ANN401 - JSON
-    """A value as JSON has it: times of TOML become texts, and what aliases of YAML repeat is counted each time."""
+    """A value as JSON: times of TOML become texts. Values that YAML aliases repeat count each time."""
     if next(room, None) is None:
         raise ValueError(f"it has more than {MAX_VALUES} values")
     if isinstance(value, dict):
@@ -164,4 +161,4 @@ def _plain(value: Any, room: Iterator[int]) -> Any:  # noqa: ANN401 - JSON
 _READERS: dict[str, Callable[[bytes], list[Any]]] = {"JSON": _json, "YAML": _yaml, "TOML": _toml}
 _SUFFIXES = {".json": "JSON", ".yaml": "YAML", ".yml": "YAML", ".toml": "TOML"}
 SUFFIXES = tuple(_SUFFIXES)
-"""How the names of files end that are documents."""
+"""The suffixes of documents."""

@@ -1,7 +1,7 @@
-"""Documents: schedules and calendars as files have them, which is how the API takes them. Pure, but for reading the files.
+"""Documents: schedules and calendars in files, in the form that the API takes. Pure, except for reading files.
 
-A schedule's document is what creates it: ``{"id": …, "spec": …, "action": …}`` and any other field; a calendar's is
-``{"name": …, "dates": […]}``. A file has one of them, a list, or ``{"calendars": […], "schedules": […]}``.
+The document of a schedule is ``{"id": …, "spec": …, "action": …}`` with any other field; that of a calendar is ``{"name": …, "dates": […]}``.
+A file has one document, a list, or ``{"calendars": […], "schedules": […]}``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MANY: dict[str, Kind] = {"calendars": "calendar", "schedules": "schedule"}
 NAMES: dict[Kind, str] = {"calendar": "name", "schedule": "id"}
 
 _OPTIONS = {"http": HttpRequest}
-"""The kinds of actions whose options have defaults that are known here."""
+"""The kinds of actions whose options have known defaults."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
-    """A document, and the file that it is in."""
+    """A document and its file."""
 
     kind: Kind
     name: str
@@ -49,7 +49,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_documents(files: Sequence[str]) -> list[Document]:
-    """The documents of files, of folders of them, and of standard input; calendars first, which schedules may exclude."""
+    """The documents of files, folders and standard input; calendars first, because schedules may exclude them."""
     return _together(
         each
         for name in files
@@ -59,7 +59,7 @@ def read_documents(files: Sequence[str]) -> list[Document]:
 
 
 def documents_of(text: bytes, source: str) -> list[Document]:
-    """The documents of a text, in the same order."""
+    """The documents of a text, calendars first."""
     return _together(_documents(parsed_text(text, source, EXAMPLE), source))
 
 
@@ -68,7 +68,7 @@ def _source(file: str) -> str:
 
 
 def _together(documents: Iterable[Document]) -> list[Document]:
-    """Documents that belong together: none is there twice, and calendars come first."""
+    """Sort documents, calendars first, and refuse duplicates."""
     found = list(documents)
     places: dict[tuple[str, str], str] = {}
     for each in found:
@@ -81,7 +81,7 @@ def _together(documents: Iterable[Document]) -> list[Document]:
 
 
 def _files(name: str) -> list[str]:
-    """A file, or those of a folder and of the folders within it, in the order of their names."""
+    """A file, or all documents below a folder, sorted by name."""
     if name == "-" or not Path(name).is_dir():
         return [name]
     found = sorted(
@@ -89,7 +89,7 @@ def _files(name: str) -> list[str]:
     )
     if not found:
         raise InvalidInputError(
-            name, "is a folder without documents", hint=f"they end with {', '.join(SUFFIXES)}"
+            name, "is a folder without documents", hint=f"their names end with {', '.join(SUFFIXES)}"
         )
     return found
 
@@ -98,8 +98,8 @@ def _documents(values: Sequence[Any], source: str) -> Iterator[Document]:
     for number, (kind, body) in enumerate(_bodies(values, source), 1):
         name = body.get(NAMES[kind])
         if not isinstance(name, str) or not name:
-            given = "no" if name in (None, "") else "a wrong"
-            reason = f"has a {kind} with {given} {NAMES[kind]}, its document number {number}"
+            problem = "no" if name in (None, "") else "a wrong"
+            reason = f"has a {kind} with {problem} {NAMES[kind]}: document {number}"
             raise InvalidInputError(source, reason, hint=f"such as {EXAMPLE}")
         yield Document(kind=kind, name=name, body=body, source=source)
 
@@ -113,7 +113,7 @@ def _bodies(values: Sequence[Any], source: str) -> Iterator[tuple[Kind, Json]]:
                 found = value.get(name)
                 if not isinstance(found, list | None):
                     raise InvalidInputError(
-                        source, f"has {name} that are no list", hint=f"such as {name}: []"
+                        source, f"has {name} that are not a list", hint=f"such as {name}: []"
                     )
                 yield from ((kind, _mapping(body, source)) for body in found or ())
         else:
@@ -129,35 +129,32 @@ def _mapping(value: object, source: str) -> Json:
 
 
 def one_schedule(file: str) -> Json:
-    """The schedule of a file that has one; its id may be missing."""
+    """The only schedule of a file; its id may be missing."""
     found = [body for kind, body in _bodies(parsed(file, "--file", EXAMPLE), "--file") if kind == "schedule"]
     if len(found) != 1:
         raise InvalidInputError(
-            "--file", f"has {len(found)} schedules, and one is meant", hint="horae apply takes many"
+            "--file", f"has {len(found)} schedules instead of one", hint="horae apply takes many"
         )
     return found[0]
 
 
 def check_unique(views: Sequence[Mapping[str, Any]]) -> None:
-    """Refuse schedules of several owners with one id: documents name no owner."""
+    """Refuse schedules of several owners with the same id, because documents name no owner."""
     for name, number in Counter(each["id"] for each in views).items():
         if number > 1:
             reason = f'is needed: {number} owners have a schedule "{name}", and documents name no owner'
-            raise InvalidInputError("--owner", reason, hint="say whose with --owner NAME")
+            raise InvalidInputError("--owner", reason, hint="add --owner NAME")
 
 
 def schedule_document(view: Mapping[str, Any]) -> Json:
-    """The document of a schedule that the API shows, without what is as by default. Secrets are ``***``."""
+    """The document of a schedule from its view, without defaults. Secrets are ``***``."""
     usual = {each.name: _default(each) for each in msgspec.structs.fields(ScheduleFields)}
     fields = _unusual(_fields(view), usual)
     return {"id": view["id"], "spec": fields.pop("spec"), "action": _action(fields.pop("action")), **fields}
 
 
 def with_state(document: Json, present: Mapping[str, Any] | None, label: str) -> Json:
-    """The body that makes a schedule what its document says: what it omits is as by default.
-
-    Only what operators change while a schedule works stays if it is omitted: whether it is paused, why, and how many starts are left.
-    """
+    """The body that applies a document. Omitted fields get their defaults, except those that operators change, which stay."""
     body = {key: value for key, value in document.items() if key != "id"}
     stays = (
         {} if present is None else {key: value for key, value in _fields(present).items() if key in _STATE}
@@ -166,15 +163,16 @@ def with_state(document: Json, present: Mapping[str, Any] | None, label: str) ->
 
 
 _STATE = {"paused", "note", "remaining_actions"}
+"""The fields that operators change while a schedule works."""
 
 
 def calendar_document(view: Mapping[str, Any]) -> Json:
-    """The document of a calendar that the API shows."""
+    """The document of a calendar from its view."""
     return {key: view[key] for key in ("name", "dates", "calendars") if view[key]}
 
 
 def canonical_calendar(document: Document) -> Json:
-    """A calendar's document as the API would show it; one that cannot be read is refused."""
+    """The view that a calendar's document would have; a malformed one is refused."""
     body = {key: value for key, value in document.body.items() if key != "name"}
     spec = Spec.parse({"exclude": [{"calendar": document.name}]}, calendars={document.name: body})
     read: Json = msgspec.json.decode(msgspec.json.encode(spec.document.shared[document.name]))
@@ -192,13 +190,13 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = ""
 
 
 def calendar_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Difference, ...]:
-    """The fields in which two calendars that the API shows differ."""
+    """The fields in which two views of a calendar differ."""
     before, after = ({key: each.get(key) or [] for key in ("dates", "calendars")} for each in (old, new))
     return tuple(differences(before, after))
 
 
 def schedule_differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Difference]:
-    """The fields in which two schedules that the API shows differ, of those that a document has."""
+    """The fields of a document in which two views of a schedule differ."""
     return list(differences(_fields(old), _fields(new)))
 
 
@@ -213,7 +211,7 @@ def _default(field: msgspec.structs.FieldInfo) -> Any:  # noqa: ANN401 - JSON
 
 
 def _unusual(value: Json, usual: Json) -> Json:
-    """What of a value is not as by default, and what is inside of it too."""
+    """The parts of a value that differ from the defaults, at every level."""
     return {
         name: _unusual(each, usual[name]) if isinstance(each, dict) and usual.get(name) else each
         for name, each in value.items()
@@ -222,7 +220,7 @@ def _unusual(value: Json, usual: Json) -> Json:
 
 
 def _action(view: Json) -> Json | str:
-    """An action without what is as by default; only its address if that is all."""
+    """An action without defaults; only its address if nothing else is left."""
     if kind := _OPTIONS.get(view["kind"]):
         usual = {each.name: _default(each) for each in msgspec.structs.fields(kind)}
         view = {**view, "options": _unusual(view["options"], usual)}
