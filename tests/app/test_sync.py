@@ -17,6 +17,7 @@ import pytest
 from horae import Config, Filter, SyncApp
 from horae.app import App, Backfills, Calendars, Runs, Schedules, ScopedOperations, sync
 from horae.app.accounts import Accounts
+from horae.app.flows import Flows
 from horae.app.grants import Grants
 from horae.app.program_schedules import Program
 from horae.app.usage import UsageSums
@@ -37,30 +38,36 @@ def app(tmp_path: Path) -> Iterator[SyncApp]:
 
 
 @pytest.mark.parametrize(
-    ("proxy", "target", "not_needed"),
+    ("proxy", "target"),
     [
-        (sync.SyncSchedules, Schedules, set()),
-        (sync.SyncRuns, Runs, set()),
-        (sync.SyncBackfills, Backfills, set()),
-        (sync.SyncCalendars, Calendars, set()),
-        (sync.SyncWhy, Why, set()),
-        (sync.SyncGrants, Grants, set()),
-        (sync.SyncUsage, UsageSums, set()),
-        (sync.SyncAccounts, Accounts, set()),
-        (sync.SyncWorkflows, Workflows, set()),
-        (sync.SyncOperations, ScopedOperations, set()),
-        (sync.SyncProgram, Program, {"store"}),
-        (
-            sync.SyncNode,
-            App,
-            {"open", "join", "serve", "close", "change_mark"},
-        ),  # Background has these; the last is the console's
+        (sync.SyncSchedules, Schedules),
+        (sync.SyncRuns, Runs),
+        (sync.SyncBackfills, Backfills),
+        (sync.SyncCalendars, Calendars),
+        (sync.SyncWhy, Why),
+        (sync.SyncFlows, Flows),
+        (sync.SyncGrants, Grants),
+        (sync.SyncUsage, UsageSums),
+        (sync.SyncAccounts, Accounts),
+        (sync.SyncWorkflows, Workflows),
+        (sync.SyncOperations, ScopedOperations),
     ],
 )
-def test_no_operation_is_forgotten(proxy: type, target: type, not_needed: set[str]):
+def test_no_operation_is_forgotten(proxy: type, target: type):
+    blocking = {name for name, each in vars(proxy).items() if isinstance(each, sync.Blocking)}
+    assert blocking == operations_of(target)
+
+
+def test_no_operation_of_an_app_is_forgotten(app: SyncApp):
+    # Background has the first five; the last is the console's
+    background = {"open", "join", "serve", "close", "store", "change_mark"}
+    for name in (operations_of(App) | operations_of(Program)) - background:
+        assert inspect.isfunction(getattr(app, name)), name
+
+
+def operations_of(target: type) -> set[str]:
     asynchronous = inspect.getmembers(target, inspect.iscoroutinefunction)
-    wanted = {name for name, _ in asynchronous if not name.startswith("_")} - not_needed
-    assert {name for name, each in vars(proxy).items() if isinstance(each, sync.Blocking)} == wanted
+    return {name for name, _ in asynchronous if not name.startswith("_")}
 
 
 def test_operations_block_until_they_are_done(app: SyncApp):

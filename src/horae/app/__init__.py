@@ -9,7 +9,7 @@ from functools import partial
 from types import TracebackType
 from typing import Self, TypeVar, overload
 
-from horae.app.accounts import AccountPort, Accounts
+from horae.app.accounts import AccountPort, Accounts, Billing, UsagePort, UsageTable
 from horae.app.argument_checks import checked_call
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
@@ -21,7 +21,7 @@ from horae.app.graph_execution import GraphExecution
 from horae.app.graph_memory import GraphMemoryTable
 from horae.app.manual_starts import BackfillRequest, Trigger
 from horae.app.operations import ScopedOperations
-from horae.app.owner_scope import Billing, OwnerScope
+from horae.app.owner_scope import OwnerScope
 from horae.app.process_shutdown import run_until_signal
 from horae.app.program_schedules import Program, calling_module
 from horae.app.readiness import Backlog, Readiness, ReadinessCheck
@@ -30,7 +30,6 @@ from horae.app.schedule_draft import NewSchedule
 from horae.app.schedule_views import Description
 from horae.app.schedules import Schedules
 from horae.app.update import Edit
-from horae.app.usage_port import UsagePort, UsageTable
 from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.attempt_log_writer import AttemptLogWriter

@@ -1,4 +1,4 @@
-"""Accounts: what users' runs are charged to, behind a port; the implementation that ships reads a table."""
+"""Accounts, and the usage that is charged to them: a port for each, and the tables that ship."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Protocol
 import msgspec
 
 from horae.app.argument_checks import checks_arguments
-from horae.app.field_checks import check_owner, check_text
+from horae.app.field_checks import check_number, check_owner, check_text
 from horae.errors import InvalidInputError, NoCreditError
 from horae.executor.sealing import Sealer
-from horae.grant_model import Account
+from horae.grant_model import Account, Usage
 from horae.json_bounds import MAX_INTEGER
 from horae.store.transaction_concurrency import StoreAccess
 
@@ -29,6 +29,32 @@ class AccountPort(Protocol):
 
     async def has_credit(self, account_id: str) -> bool:
         """Whether an account may start another run."""
+
+
+class UsagePort(Protocol):
+    """Where usage is recorded. Give another implementation to ``App.use_usage``."""
+
+    async def record(self, usage: Usage) -> None:
+        """Record usage, unless the same ``run_id``, ``attempt`` and ``unit`` was recorded before. It is durable when this returns."""
+
+
+class Billing:
+    """The ports through which runs are charged; a program may replace them."""
+
+    def __init__(self, accounts: AccountPort, usage: UsagePort) -> None:
+        self.accounts = accounts
+        self.usage = usage
+
+
+class UsageTable:
+    """Usage in a table; its cost is added to what the account has spent."""
+
+    def __init__(self, store: StoreAccess) -> None:
+        self._store = store
+
+    async def record(self, usage: Usage) -> None:
+        async with self._store.transaction() as transaction:
+            await transaction.insert_usage(usage)
 
 
 @checks_arguments
@@ -83,8 +109,8 @@ class Accounts:
         check_owner(user_id)
         if not user_id:
             raise InvalidInputError("user_id", "must not be empty")
-        if credit is not None and not 0 <= credit <= MAX_INTEGER:
-            raise InvalidInputError("credit", f"must be from 0 to {MAX_INTEGER}, and is {credit}")
+        if credit is not None:
+            check_number("credit", credit, 0, MAX_INTEGER)
         if virtual_key:
             check_text(KEY_FIELD, virtual_key)
             virtual_key = self._sealer.seal(virtual_key, KEY_FIELD)

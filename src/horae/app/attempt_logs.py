@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from horae.app.field_checks import check_number
 from horae.app.page import MOST, Page, cursor_of, fitting, place_of
-from horae.errors import InvalidInputError
 from horae.model import OPEN, LogChunk, LogLine, Run, Status
 from horae.store.port import LAST, Transaction
 
@@ -17,8 +17,8 @@ async def log_page(
     transaction: Transaction, run: Run, attempt: int | None, cursor: str | None
 ) -> Page[LogLine]:
     """A page of the lines of a run, or of one of its attempts; it has a ``next`` as long as more lines can come."""
-    if attempt is not None and not 1 <= attempt <= MAX_ATTEMPT:
-        raise InvalidInputError("attempt", f"must be from 1 to {MAX_ATTEMPT}")
+    if attempt is not None:
+        check_number("attempt", attempt, 1, MAX_ATTEMPT)
     last, position = (LAST, (0, LAST)) if attempt is None else (attempt, (attempt - 1, LAST))
     if cursor is not None:
         _, given, number = place_of(cursor, tuple[Literal["log"], int, int])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 
 import msgspec
@@ -10,7 +11,7 @@ import msgspec
 from horae.app.fire_times import times_ahead
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_views import Description
-from horae.model import LastOutcome, Schedule, ScheduleKey, Status
+from horae.model import LastOutcome, Schedule, Status
 from horae.store.port import Transaction
 
 RECENT = 10
@@ -18,7 +19,7 @@ MAX_WAITING = 100_000
 
 
 async def read_descriptions(scope: OwnerScope, schedule_ids: Sequence[str]) -> list[Description | None]:
-    """The descriptions of some schedules, as they were at one moment; ``None`` for one that is not there."""
+    """The descriptions of some schedules, as they were at one moment; ``None`` for each that does not exist."""
     now = scope.now()
     async with scope.store.reading() as transaction:
         keys = [await scope.key(transaction, each) for each in schedule_ids]
@@ -27,7 +28,7 @@ async def read_descriptions(scope: OwnerScope, schedule_ids: Sequence[str]) -> l
         if not there:
             return [None] * len(keys)
         counts = await transaction.counts_of(there)
-        open_runs = await transaction.open_counts(there)
+        open_runs = Counter(await transaction.open_counts(there))
         recent = await transaction.recent_runs(there, RECENT)
         last = await transaction.last_outcomes(there)
         waiting = {each.key: await waiting_starts(transaction, each) for each in schedules}
@@ -35,19 +36,15 @@ async def read_descriptions(scope: OwnerScope, schedule_ids: Sequence[str]) -> l
     for each in schedules:
         key = each.key
         ahead = await scope.evaluate(partial(times_ahead, each, now, RECENT, waiting[key]))
-        number = partial(_number, open_runs, key)
         before = last.get(key, LastOutcome(key))
         made[key] = Description(
-            schedule=each, counts=counts[key], pending=number(Status.PENDING), retrying=number(Status.RETRYING),
-            running=number(Status.STARTING) + number(Status.RUNNING),
+            schedule=each, counts=counts[key], pending=open_runs[key, Status.PENDING],
+            retrying=open_runs[key, Status.RETRYING],
+            running=open_runs[key, Status.STARTING] + open_runs[key, Status.RUNNING],
             recent_runs=tuple(run for run in recent[key] if run.generation == each.generation), next_times=ahead,
             last_result=None if before.result is None else msgspec.json.decode(before.result), last_failure=before.failure,
         )  # fmt: skip
     return [made.get(key) for key in keys]
-
-
-def _number(open_runs: Mapping[tuple[ScheduleKey, Status], int], key: ScheduleKey, status: Status) -> int:
-    return open_runs.get((key, status), 0)
 
 
 async def waiting_starts(transaction: Transaction, schedule: Schedule) -> int:

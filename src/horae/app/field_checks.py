@@ -12,10 +12,11 @@ import msgspec
 from horae.config import Config
 from horae.errors import InvalidInputError, LimitExceededError, NaiveTimeError
 from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
-from horae.model import MAX_TEXT_LENGTH, SearchValue
+from horae.model import MAX_TEXT_LENGTH, SearchValue, instant
 from horae.policy.validate import BOUNDS
 from horae.spec import Spec
 from horae.spec.duration import duration_text
+from horae.store.port import LAST
 
 POLICY_BOUNDS = BOUNDS
 MAX_INPUT_LENGTH = 1024 * 1024
@@ -26,12 +27,18 @@ MAX_TAGS = 100
 MAX_MEMO_LENGTH = 64 * 1024
 
 
-def check_id(schedule_id: object, field: str = "id") -> None:
-    """Require an id to be a printable text; ``field`` names it in the error."""
-    if not isinstance(schedule_id, str) or not 1 <= len(schedule_id) <= MAX_ID_LENGTH:
-        raise InvalidInputError(field, f"must be a text of 1 to {MAX_ID_LENGTH} characters")
-    if not schedule_id.isprintable():
-        raise InvalidInputError(field, f"has a character that cannot be shown: {schedule_id!r}")
+def check_id(given: object, field: str = "id", most: int = MAX_ID_LENGTH) -> None:
+    """Require an id to be a printable text of at most ``most`` characters; ``field`` names it in the error."""
+    if not isinstance(given, str) or not 1 <= len(given) <= most:
+        raise InvalidInputError(field, f"must be a text of 1 to {most} characters")
+    if not given.isprintable():
+        raise InvalidInputError(field, f"has a character that cannot be shown: {given[:100]!r}")
+
+
+def check_number(field: str, value: int, least: int, most: int) -> None:
+    """Require a number within its bounds, both included."""
+    if not least <= value <= most:
+        raise InvalidInputError(field, f"must be from {least:,} to {most:,}, and is {value}")
 
 
 def check_owner(owner: str) -> None:
@@ -152,6 +159,23 @@ def moment(field: str, value: datetime | str) -> datetime:
 def moment_ms(field: str, value: datetime | str) -> int:
     """The same in milliseconds."""
     return int(moment(field, value).timestamp() * 1000)
+
+
+def future_ms(field: str, value: datetime | str, now: int) -> int:
+    """A moment after ``now``, in milliseconds."""
+    at_ms = moment_ms(field, value)
+    if at_ms <= now:
+        raise InvalidInputError(field, f"must be in the future, and is {instant(at_ms):%Y-%m-%dT%H:%M:%SZ}")
+    return at_ms
+
+
+def window_ms(since: datetime | str | None, until: datetime | str | None) -> tuple[int, int]:
+    """The window from ``since`` on and before ``until``, in milliseconds; an end that is not given is unbounded."""
+    since_ms = 0 if since is None else moment_ms("since", since)
+    until_ms = LAST if until is None else moment_ms("until", until)
+    if until_ms <= since_ms:
+        raise InvalidInputError("until", f"must be after since, and is {until}")
+    return since_ms, until_ms
 
 
 _HINT = "ISO 8601 with an offset, such as 2026-03-08T09:00:00Z"

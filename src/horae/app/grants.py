@@ -9,7 +9,7 @@ from uuid import uuid4
 import msgspec
 
 from horae.app.argument_checks import checks_arguments
-from horae.app.field_checks import check_owner, moment_ms
+from horae.app.field_checks import check_owner, future_ms
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, page_limit, place_of
 from horae.errors import (
@@ -20,7 +20,7 @@ from horae.errors import (
     PermissionDeniedError,
 )
 from horae.grant_model import GRANT_ERRORS, Grant
-from horae.model import instant
+from horae.model import Reason
 from horae.policy.grants import MAX_SCOPES, check_scopes, error_of, fault_of, without_attention
 from horae.store.port import Advance, Transaction
 
@@ -61,7 +61,7 @@ class Grants:
         return self._scope.owner
 
     async def get(self, grant_id: str) -> Grant:
-        """A grant, whether or not it still holds; one of another user is not found."""
+        """A grant, whether or not it still holds; another user's is not found."""
         async with self._scope.store.reading() as transaction:
             return self._own((await transaction.grants_by_id([grant_id])).get(grant_id), grant_id)
 
@@ -101,7 +101,7 @@ class Grants:
 
     async def renew(self, grant_id: str, expires_at: datetime | str | None = None) -> Grant:
         """Let a grant hold until another time, or without ``expires_at`` until it is revoked; a revoked one stays so."""
-        expires_at_ms = _expiry(expires_at, self._scope.now())
+        expires_at_ms = None if expires_at is None else future_ms("expires_at", expires_at, self._scope.now())
         await self.get(grant_id)
 
         async def renew(work: UnitOfWork) -> Grant:
@@ -133,12 +133,24 @@ async def new_grant(
     if isinstance(scopes, str):
         raise InvalidInputError("scopes", "must be a list of texts")
     now = scope.now()
-    expires_at_ms, checked = _expiry(expires_at, now), check_scopes(scopes)
+    expires_at_ms = None if expires_at is None else future_ms("expires_at", expires_at, now)
+    checked = check_scopes(scopes)
     account = await scope.billing.accounts.account_of(user_id)
     return Grant(
         id=str(uuid4()), user_id=user_id, billing_account_id=account, scopes=checked, expires_at_ms=expires_at_ms,
         created_at_ms=now,
     )  # fmt: skip
+
+
+async def valid_grant(
+    transaction: Transaction, grant_id: str, user_id: str, graph_id: str, now: int
+) -> Grant:
+    """A stored grant that allows a user's run of a graph now; otherwise the error that says why it does not."""
+    grant = (await transaction.grants_by_id([grant_id])).get(grant_id)
+    fault = fault_of(grant, user_id, graph_id, now)
+    if fault is not None or grant is None:
+        raise error_of(fault or Reason.GRANT_NOT_FOUND, grant_id)
+    return grant
 
 
 async def insert_grant(scope: OwnerScope, transaction: Transaction, grant: Grant) -> None:
@@ -147,14 +159,3 @@ async def insert_grant(scope: OwnerScope, transaction: Transaction, grant: Grant
     if await transaction.count_grants(grant.user_id, most) >= most:
         raise LimitExceededError("grants_per_user", most, f'the user "{grant.user_id}" has too many grants')
     await transaction.insert_grants([grant])
-
-
-def _expiry(expires_at: datetime | str | None, now: int) -> int | None:
-    if expires_at is None:
-        return None
-    expires_at_ms = moment_ms("expires_at", expires_at)
-    if expires_at_ms <= now:
-        raise InvalidInputError(
-            "expires_at", f"must be in the future, and is {instant(expires_at_ms):%Y-%m-%dT%H:%M:%SZ}"
-        )
-    return expires_at_ms

@@ -14,7 +14,8 @@ from uuid import uuid4
 
 import msgspec
 
-from horae.app.owner_scope import Billing
+from horae.app.accounts import Billing
+from horae.app.grants import valid_grant
 from horae.clock import Clock
 from horae.errors import ExecutionInProgressError, GraphError, IdempotencyMismatchError, NoCreditError
 from horae.executor.graph import Watch
@@ -39,7 +40,6 @@ from horae.policy.execution_requests import (
     hash_of_request,
     judge_request,
 )
-from horae.policy.grants import error_of, fault_of
 from horae.store.port import Transaction
 from horae.store.transaction_concurrency import StoreAccess
 
@@ -138,12 +138,10 @@ class GraphExecution:
                 assert_never(verdict)
 
     async def _granted(self, transaction: Transaction, request: ExecutionRequest) -> Grant:
-        """The grant of a request; raise an error if it does not allow it now."""
-        grant = (await transaction.grants_by_id([request.grant_id])).get(request.grant_id)
-        fault = fault_of(grant, request.user_id, request.graph_id, self._now())
-        if fault is not None or grant is None:
-            raise error_of(fault or Reason.GRANT_NOT_FOUND, request.grant_id)
-        return grant
+        """The grant of a request; raise an error if it does not allow the request now."""
+        return await valid_grant(
+            transaction, request.grant_id, request.user_id, request.graph_id, self._now()
+        )
 
     async def _caller(self, grant: Grant, request: ExecutionRequest) -> Caller:
         accounts = self._billing.accounts

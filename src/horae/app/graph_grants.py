@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import msgspec
 
-from horae.app.grants import insert_grant, new_grant
+from horae.app.grants import insert_grant, new_grant, valid_grant
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.schedule_draft import NewSchedule
 from horae.errors import InvalidInputError, NoCreditError
 from horae.grant_model import Grant
 from horae.model import GRAPH, Action, Schedule, ScheduleKey
-from horae.policy.grants import error_of, fault_of, scope_of, without_attention
+from horae.policy.grants import scope_of, without_attention
 
 _replace = msgspec.structs.replace
 
@@ -57,10 +57,7 @@ async def regranted(work: UnitOfWork, old: Schedule | None, new: Schedule) -> Sc
     asked = (new.execution_grant_id, new.action.name, new.owner)
     if old is not None and asked == (old.execution_grant_id, old.action.name, old.owner):
         return new
-    grant = (await work.transaction.grants_by_id([new.execution_grant_id])).get(new.execution_grant_id)
-    fault = fault_of(grant, new.owner, new.action.name, work.now)
-    if fault is not None:
-        raise error_of(fault, new.execution_grant_id)
+    await valid_grant(work.transaction, new.execution_grant_id, new.owner, new.action.name, work.now)
     return _replace(new, state=without_attention(new.state))
 
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import msgspec
 
+from horae.app.field_checks import check_number
 from horae.errors import InvalidInputError
 from horae.executor.graph_provider_port import check_graph_id
-from horae.model import GRAPH, Action, CatchUp, Overlap, Policies, Run, Schedule, UnstartedRange, instant
+from horae.model import GRAPH, Action, CatchUp, Overlap, Policies, Run, Schedule, UnstartedRange
 from horae.policy.face_defaults import GRANTS, grants_show
 from horae.policy.validate import check_policies
 from horae.spec import Spec
@@ -63,17 +64,11 @@ def graph_policies(base: Policies, given: Mapping[str, Any]) -> Policies:
         new = _replace(new, overlap=_OVERLAPS[Concurrency(given["concurrency_policy"])])
     if "starting_deadline_seconds" in given:
         seconds = given["starting_deadline_seconds"]
-        if not 0 <= seconds <= MAX_DEADLINE:
-            raise InvalidInputError(
-                "starting_deadline_seconds", f"must be from 0 to {MAX_DEADLINE}, and is {seconds}"
-            )
+        check_number("starting_deadline_seconds", seconds, 0, MAX_DEADLINE)
         new = _replace(new, catch_up=_replace(new.catch_up, grace=duration_text(seconds * 1000)))
     if "backfill_limit" in given:
         limit = given["backfill_limit"]
-        if not 0 <= limit <= MAX_BACKFILL_LIMIT:
-            raise InvalidInputError(
-                "backfill_limit", f"must be from 0 to {MAX_BACKFILL_LIMIT}, and is {limit}"
-            )
+        check_number("backfill_limit", limit, 0, MAX_BACKFILL_LIMIT)
         mode = CatchUp.ALL if limit else CatchUp.NONE
         new = _replace(new, backfill_limit=limit, catch_up=_replace(new.catch_up, mode=mode))
     check_policies(new)
@@ -149,17 +144,13 @@ def graph_run(entry: Run | UnstartedRange) -> dict[str, Any]:
             "last_scheduled_for": entry.end, "count": entry.count, "status": grants_show(entry.status, entry.reason),
             "error_code": entry.reason.value, "started_at": None, "completed_at": entry.decided_at,
         }  # fmt: skip
-    status = "running" if _is_executing(entry) else grants_show(entry.status, entry.reason)
+    # A run stays running between two attempts, so that its status never goes backwards.
+    is_executing = entry.ended_at_ms is None and entry.attempt > 0
+    status = "running" if is_executing else grants_show(entry.status, entry.reason)
     return {
         "id": entry.id, "run_id": entry.id if entry.attempt else None, "schedule_id": entry.schedule_id,
         "scheduled_for": entry.nominal, "last_scheduled_for": entry.nominal, "count": 1, "status": status,
         "error_code": (entry.reason or None) if entry.ended_at_ms is not None else None,
-        "started_at": None if entry.started_at_ms is None else instant(entry.started_at_ms),
-        "completed_at": None if entry.ended_at_ms is None else instant(entry.ended_at_ms),
+        "started_at": entry.started_at, "completed_at": entry.ended_at,
         "attempt": entry.attempt, "result": entry.result, "failure": entry.failure,
     }  # fmt: skip
-
-
-def _is_executing(run: Run) -> bool:
-    """Whether a run is between two attempts: it stays running over them, and never goes backwards."""
-    return run.ended_at_ms is None and run.attempt > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, Required, TypedDict, Unpack
 
@@ -13,7 +13,18 @@ from horae.app.field_checks import check_text, range_ms, stored_json
 from horae.app.owner_scope import UnitOfWork
 from horae.app.schedule_fields import BackfillBody, Moment, TriggerBody
 from horae.errors import BackfillLimitError, LimitExceededError
-from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Run, Schedule, Status
+from horae.model import (
+    Backfill,
+    BackfillStatus,
+    Origin,
+    OriginKind,
+    Overlap,
+    Reason,
+    Run,
+    Schedule,
+    Status,
+    instant,
+)
 from horae.policies import OverlapName
 from horae.policy.catch_up import Slot
 from horae.policy.ledger_changes import new_run
@@ -171,11 +182,8 @@ def preview_of(spec: Spec, start_ms: int, end_ms: int, most: int) -> BackfillPre
     last_ms = previous_slot_ms(spec, end_ms)
     slots = count_in_parts(spec.text, start_ms, end_ms, most)
     check_slots(slots, most)
-    return BackfillPreview(
-        slots=slots,
-        first=datetime.fromtimestamp(first_ms / 1000, UTC),
-        last=None if last_ms is None else datetime.fromtimestamp(last_ms / 1000, UTC),
-    )
+    last = None if last_ms is None else instant(last_ms)
+    return BackfillPreview(slots=slots, first=instant(first_ms), last=last)
 
 
 def given_up(runs: Iterable[Run], reason: Reason, now: int) -> list[Run]:

@@ -2,28 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
 from datetime import datetime
 from typing import Any
+from uuid import uuid4
+
+import msgspec
 
 from horae.app.argument_checks import checks_arguments
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
+from horae.app.field_checks import check_id
 from horae.app.flows import Flows
 from horae.app.grants import Grants
 from horae.app.owner_scope import OwnerScope
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
-from horae.app.schedule_creation import Creation
-from horae.app.schedule_options import policies_of
+from horae.app.schedule_creation import Creation, Creator
+from horae.app.schedule_draft import NewSchedule
+from horae.app.schedule_options import policies_of, time_of_once
 from horae.app.schedules import Schedules
-from horae.app.single_run import SingleRun, create_single_run
 from horae.app.usage import UsageSums
 from horae.app.why import Why
 from horae.app.workflows import Workflows
+from horae.errors import ScheduleNotFoundError
 from horae.executor.registry import ActionLike
 from horae.model import Schedule
 from horae.policies import Policies, PolicyFields
 from horae.spec.duration import Duration
+
+
+class SingleRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A single run of an action, after a span or at a time. ``key`` is the id of its schedule, and makes the request idempotent."""
+
+    action: ActionLike
+    input: object = None
+    in_: Duration | None = None
+    at: datetime | str | None = None
+    timezone: str | None = None
+    key: str | None = None
+    policies: Policies = Policies()
 
 
 @checks_arguments
@@ -72,5 +90,20 @@ class ScopedOperations:
         return (await self.create_single_run(run)).schedules[0]
 
     async def create_single_run(self, run: SingleRun) -> Creation:
-        """The same as :meth:`once`, and whether the same request created the schedule before."""
-        return await create_single_run(self._own, run)
+        """Like :meth:`once`, and says whether the same key created the schedule before."""
+        request = "" if run.key is None else f"once:{run.key}"
+        if run.key is not None:
+            check_id(run.key, "key")
+            with contextlib.suppress(ScheduleNotFoundError):
+                existing = await Schedules(self._own).get(run.key)
+                if (
+                    existing.request_id == request
+                ):  # its time may be over, which is no fault of a repeated request
+                    return Creation(schedules=(existing,), repeated=True)
+        now = self.now()
+        new = NewSchedule(
+            id=str(uuid4()) if run.key is None else run.key, spec=time_of_once(run.in_, run.at, run.timezone, now),
+            action=run.action, input=run.input, policies=run.policies, request_id=request,
+        )  # fmt: skip
+        # Its only time may be over when it is stored: it fires all the same, because it is ahead of `now`.
+        return await Creator(self._own).create([new], now=now)

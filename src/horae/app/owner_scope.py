@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from copy import copy
 from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from horae.app.accounts import AccountPort, Accounts
+from horae.app.accounts import Accounts, Billing, UsageTable
 from horae.app.evaluation import Answers, Evaluator
 from horae.app.field_checks import check_owner
 from horae.app.page import Page, cursor_of, fitting, page_limit
-from horae.app.usage_port import UsagePort, UsageTable
 from horae.config import Config
 from horae.engine.flow_host import FlowHost
 from horae.errors import (
@@ -48,14 +48,6 @@ class _DryRunEnded(Exception):  # noqa: N818 - it undoes a transaction, and is n
     """A dry run has come to its end."""
 
 
-class Billing:
-    """The ports through which runs are charged; a program may replace them."""
-
-    def __init__(self, accounts: AccountPort, usage: UsagePort) -> None:
-        self.accounts = accounts
-        self.usage = usage
-
-
 class UnitOfWork(NamedTuple):
     """What a change works with: its scope, its transaction, the answers about specs that it needs, and the time that it is made at."""
 
@@ -88,8 +80,6 @@ class OwnerScope:
         billing: Billing | None = None,
         evaluator: Evaluator | None = None,
         flows: FlowHost | None = None,
-        owner: str | None = None,
-        scopes: Collection[str] = (),
     ) -> None:
         self.store = store
         self.now = now
@@ -104,17 +94,17 @@ class OwnerScope:
         self.evaluator = evaluator or Evaluator()
         self.flows = FlowHost() if flows is None else flows
         """The flows that this process hosts."""
-        self.owner = owner
-        self.scopes = frozenset(scopes) if owner else frozenset({OPERATOR, *scopes})
-        """What the caller may do besides; a program that names no owner is an operator."""
+        self.owner: str | None = None
+        self.scopes = frozenset({OPERATOR})
+        """What else the caller may do. A program that names no owner is an operator."""
 
     def for_owner(self, owner: str, scopes: Collection[str] = ()) -> OwnerScope:
         """The same scope limited to one owner; with an empty name, to what has no owner."""
         check_owner(owner)
-        return OwnerScope(
-            self.store, self.now, self.wake, executors=self.executors, config=self.config, billing=self.billing,
-            evaluator=self.evaluator, flows=self.flows, owner=owner, scopes=scopes,
-        )  # fmt: skip
+        limited = copy(self)
+        limited.owner = owner
+        limited.scopes = frozenset(scopes if owner else {OPERATOR, *scopes})
+        return limited
 
     async def evaluate(self, work: Callable[[], T]) -> T:
         """Evaluate specs with a function without side effects, in a thread if it takes long."""

@@ -126,7 +126,7 @@ class Program:
 
     async def store(self) -> None:
         """Create the schedules that are defined, change those whose definitions have changed, and mark those without one."""
-        owners = {schedule_id: owner async for owner, schedule_id in self._stored()}
+        owners = {schedule_id: owner for owner, schedule_id in await self._stored()}
         for new in self.definitions.values():
             # One that was handed over to this program keeps its owner.
             await self._put(_replace(new, owner=owners.get(new.id, "")))
@@ -150,11 +150,10 @@ class Program:
             yield keys
             after = keys[-1]
 
-    async def _stored(self) -> AsyncIterator[tuple[str, str]]:
+    async def _stored(self) -> list[tuple[str, str]]:
         """The owners and ids of the same schedules; those without an owner, as programs create them, come last."""
         keys = [key async for batch in self._batches() for key in batch]
-        for each in sorted(map(owner_and_id, keys), reverse=True):
-            yield each
+        return sorted(map(owner_and_id, keys), reverse=True)
 
     def _schedules(self, owner: str) -> Schedules:
         return Schedules(self._scope.for_owner(owner))
@@ -180,7 +179,7 @@ class Program:
 
     async def prune_orphans(self) -> list[str]:
         """Delete the schedules of this program that it no longer defines; return their ids."""
-        gone = [(owner, each) async for owner, each in self._stored() if each not in self.definitions]
+        gone = [(owner, each) for owner, each in await self._stored() if each not in self.definitions]
         for owner, schedule_id in gone:
             await self._schedules(owner).delete(schedule_id)
         return sorted(schedule_id for _, schedule_id in gone)

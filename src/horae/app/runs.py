@@ -10,7 +10,7 @@ import msgspec
 
 from horae.app.argument_checks import checks_arguments
 from horae.app.attempt_logs import log_page
-from horae.app.field_checks import moment_ms
+from horae.app.field_checks import window_ms
 from horae.app.ledger_search import search_ledger
 from horae.app.manual_starts import Trigger, start_trigger
 from horae.app.owner_scope import OwnerScope, UnitOfWork
@@ -18,7 +18,7 @@ from horae.app.page import Page, page_limit, place_of
 from horae.app.views import RunHistory
 from horae.checked import converted
 from horae.engine.external_reports import Report, check_report, stop_reported, take_report
-from horae.errors import InvalidInputError, RerunRefusedError
+from horae.errors import RerunRefusedError
 from horae.model import (
     WAITING,
     Attempt,
@@ -34,7 +34,7 @@ from horae.model import (
 )
 from horae.policies import OverlapName
 from horae.policy.rerun import rerun_refusal
-from horae.store.port import LAST, NEWEST, LatestOutcome, LedgerFilter, Transaction
+from horae.store.port import NEWEST, LatestOutcome, LedgerFilter, Transaction
 
 
 @checks_arguments
@@ -131,16 +131,14 @@ class Runs:
         10,000 of them, so it may have fewer than ``limit`` items, or none, and still a ``next``.
         """
         statuses = [status] if isinstance(status, str) else list(Status) if status is None else status
+        since_ms, until_ms = window_ms(since, until)
         only = LedgerFilter(
             owner=self._scope.owner, tag=tag,
             statuses=tuple(converted(each, Status, "status") for each in statuses),
             reason=None if reason is None else converted(reason, Reason, "reason"),
             without_reasons=tuple(converted(each, Reason, "without_reasons") for each in without_reasons),
-            since=0 if since is None else moment_ms("since", since),
-            until=LAST if until is None else moment_ms("until", until),
+            since=since_ms, until=until_ms,
         )  # fmt: skip
-        if only.until <= only.since:
-            raise InvalidInputError("until", f"must be after since, and is {until}")
         async with self._scope.store.reading() as transaction:
             if schedule_id is not None:
                 key = await self._scope.key(transaction, schedule_id)

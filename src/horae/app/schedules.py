@@ -13,7 +13,7 @@ import msgspec
 from horae.app.argument_checks import checks_arguments
 from horae.app.bulk import Change, change_all
 from horae.app.descriptions import read_descriptions
-from horae.app.field_checks import check_jitter, check_text, moment, moment_ms
+from horae.app.field_checks import check_jitter, check_number, check_text, future_ms, moment
 from horae.app.manual_starts import (
     BackfillRequest,
     Trigger,
@@ -26,7 +26,6 @@ from horae.app.manual_starts import (
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import MAX_BYTES, Page, cursor_of, fitting, page_limit, place_of
 from horae.app.repair import faults_of, repaired, unreadable_schedules
-from horae.app.resume import Resumed, resume_schedule
 from horae.app.schedule_creation import Creation, Creator
 from horae.app.schedule_draft import CreateFields, NewSchedule, read_spec, shared_calendars
 from horae.app.schedule_fields import SpecLike
@@ -34,12 +33,14 @@ from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_p
 from horae.app.schedule_warnings import schedule_warnings, warn_program
 from horae.app.update import (
     Edit,
+    Resumed,
     UpdateFields,
     apply_edit,
     leave_undecided,
     paused_schedule,
     put_schedule,
     record_unstarted,
+    resume_schedule,
     resumed_schedule,
     standing,
 )
@@ -386,11 +387,7 @@ class Schedules:
     ) -> Schedule:
         """Stop automatic starts until resumed, or until a given time; running runs continue, triggers work."""
         check_text("note", note)
-        end = None if until is None else moment_ms("until", until)
-        if end is not None and end <= self._scope.now():
-            raise InvalidInputError(
-                "until", f"must be in the future, and is {instant(end):%Y-%m-%dT%H:%M:%SZ}"
-            )
+        end = None if until is None else future_ms("until", until, self._scope.now())
         return await self._change(schedule_id, lambda s, _: (paused_schedule(s, note, end), ()))
 
     async def resume(
@@ -410,8 +407,7 @@ class Schedules:
 
     async def skip_next(self, schedule_id: str, number: int = 1) -> Schedule:
         """Skip the next ``number`` slots; 0 revokes that."""
-        if not 0 <= number <= 1_000_000:
-            raise InvalidInputError("number", f"must be from 0 to 1,000,000, and is {number}")
+        check_number("number", number, 0, 1_000_000)
         return await self._change(
             schedule_id, lambda s, _: (_replace(s, state=_replace(s.state, skip_next=number)), ())
         )

@@ -12,7 +12,7 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Coroutine
-from types import TracebackType
+from types import MethodType, TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 from horae.app import App
@@ -22,7 +22,6 @@ from horae.app.calendars import Calendars
 from horae.app.flows import Flows
 from horae.app.grants import Grants
 from horae.app.operations import ScopedOperations
-from horae.app.program_schedules import Program
 from horae.app.runs import Runs
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums
@@ -52,6 +51,15 @@ class Background:
     def run(self, operation: Callable[[], Operation[R]]) -> R:
         """Run an operation to its end, from any thread but that of the event loop."""
         return self._submit(self.open(), operation)
+
+    def blocking(self, operation: Callable[P, Operation[R]]) -> Callable[P, R]:
+        """An operation as a function that blocks until it is done."""
+
+        @functools.wraps(operation)
+        def call(*args: P.args, **keywords: P.kwargs) -> R:
+            return self.run(lambda: operation(*args, **keywords))
+
+        return call
 
     def _submit(self, loop: asyncio.AbstractEventLoop, operation: Callable[[], Operation[R]]) -> R:
         if threading.current_thread() is self._thread:
@@ -149,13 +157,8 @@ class Blocking(Generic[T, P, R]):
     def __get__(self, proxy: Proxy[T] | None, owner: type) -> Self | Callable[P, R]:
         if proxy is None:
             return self
-        background, target = proxy._background, proxy._target  # noqa: SLF001 - this is a method of it
-
-        @functools.wraps(self.operation)
-        def call(*args: P.args, **keywords: P.kwargs) -> R:
-            return background.run(lambda: self.operation(target, *args, **keywords))
-
-        return call
+        bound: Callable[P, Operation[R]] = MethodType(self.operation, proxy._target)  # noqa: SLF001 - this is a method of it
+        return proxy._background.blocking(bound)  # noqa: SLF001
 
 
 class SyncSchedules(Proxy[Schedules]):
@@ -304,12 +307,6 @@ class SyncWhy(Proxy[Why]):
     forecast = Blocking(Why.forecast)
 
 
-class SyncProgram(Proxy[Program]):
-    """The schedules that a program defines."""
-
-    prune_orphans = Blocking(Program.prune_orphans)
-
-
 class SyncOperations(Proxy[ScopedOperations]):
     """The operations of all owners, or of one owner, blocking."""
 
@@ -328,14 +325,6 @@ class SyncOperations(Proxy[ScopedOperations]):
 
     once = Blocking(ScopedOperations.once)
     create_single_run = Blocking(ScopedOperations.create_single_run)
-
-
-class SyncNode(Proxy[App]):
-    """What an app says about itself and its database, blocking."""
-
-    nodes = Blocking(App.nodes)
-    backlog = Blocking(App.backlog)
-    readiness = Blocking(App.readiness)
 
 
 class SyncApp(SyncOperations):
@@ -357,9 +346,9 @@ class SyncApp(SyncOperations):
         super().__init__(Background(self.app), self.app.all_owners)
         self.action, self.schedule, self.use = self.app.action, self.app.schedule, self.app.use
         self.run = self.app.run
-        node, program = SyncNode(self._background, self.app), SyncProgram(self._background, self.app.program)
-        self.nodes, self.backlog, self.readiness = node.nodes, node.backlog, node.readiness
-        self.prune_orphans = program.prune_orphans
+        blocking = self._background.blocking
+        self.nodes, self.backlog = blocking(self.app.nodes), blocking(self.app.backlog)
+        self.readiness, self.prune_orphans = blocking(self.app.readiness), blocking(self.app.prune_orphans)
         self.accounts = SyncAccounts(self._background, self.app.accounts)
 
     def owned_by(self, owner: str, scopes: Collection[str] = ()) -> SyncOperations:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import msgspec
 
-from horae.app.field_checks import check_jitter
+from horae.app.field_checks import check_jitter, check_text
 from horae.app.graph_grants import regranted
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.schedule_draft import stored_action
@@ -38,6 +38,7 @@ from horae.model import (
 from horae.policy import pause
 from horae.policy.catch_up import Unstarted, leave_behind, skip_due
 from horae.policy.ledger_changes import unstarted_ranges, version_of
+from horae.policy.resumption import Resumption, resumption
 from horae.policy.spec_change import Edited, change_jitter, change_spec
 from horae.policy.undecided import undecided
 from horae.spec import SharedCalendar, Spec
@@ -82,6 +83,13 @@ class Edit(Checked, frozen=True, kw_only=True):
         super().__post_init__()
         if self.policies is not msgspec.UNSET:
             edited_policies(Policies(), self.policies)
+
+
+class Resumed(msgspec.Struct, frozen=True, kw_only=True):
+    """A resumed schedule, and what that starts and does not start."""
+
+    schedule: Schedule
+    resumption: Resumption
 
 
 def edited_policies(old: Policies, given: object) -> Policies:
@@ -292,6 +300,36 @@ def resumed_schedule(
     state = _replace(resumed.state, attention="", attention_reason="")
     unstarted = tuple(unstarted_ranges(schedule, spec, each, now) for each in resumed.unstarted)
     return _replace(schedule, state=state, cursor_ms=resumed.cursor_ms), unstarted
+
+
+async def resume_schedule(
+    scope: OwnerScope, schedule_id: str, note: str, way: OnResume | None, *, dry_run: bool
+) -> Resumed:
+    """End a pause in one transaction, by policy or by another way; with ``dry_run`` only find out what that does."""
+    check_text("note", note)
+
+    async def resume(work: UnitOfWork) -> Resumed:
+        old = await work.locked(schedule_id)
+        found = await _resumption(work, old, way)
+        if dry_run:
+            return Resumed(schedule=old, resumption=found)
+        key = ("resumed", *standing(old))
+        schedule, unstarted = work.answers.ask(key, lambda: resumed_schedule(old, note, work.now, way))
+        changed = await put_schedule(work, schedule)
+        await record_unstarted(work, changed, unstarted)
+        return Resumed(schedule=changed, resumption=found)
+
+    return await scope.change(resume)
+
+
+async def _resumption(work: UnitOfWork, schedule: Schedule, way: OnResume | None) -> Resumption:
+    """What resuming a locked schedule does."""
+    runs = await work.transaction.open_runs([schedule.key])
+    key = ("resumption", *standing(schedule), *((run.id, run.status) for run in runs))
+    limits = work.scope.config.limits
+    return work.answers.ask(
+        key, lambda: resumption(schedule, Spec.parse(schedule.spec), runs, work.now, limits, way=way)
+    )
 
 
 def next_version(schedule: Schedule, now: int) -> Schedule:

@@ -1,4 +1,4 @@
-"""Usage: what runs of graphs used, summed for who pays."""
+"""What runs of graphs used, summed for each account."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from datetime import datetime
 from typing import Literal
 
 from horae.app.argument_checks import checks_arguments
-from horae.app.field_checks import moment_ms
+from horae.app.field_checks import window_ms
 from horae.app.owner_scope import OwnerScope
 from horae.app.page import page_limit
 from horae.checked import converted
-from horae.errors import InvalidInputError
 from horae.grant_model import Usage, UsageSum
 from horae.spec.duration import DAY_MS
-from horae.store.port import LAST
 
 By = Literal["all", "hour", "day"]
 _STEPS: dict[str, int] = {"all": 2**62, "hour": DAY_MS // 24, "day": DAY_MS}
@@ -36,10 +34,7 @@ class UsageSums:
     ) -> list[UsageSum]:
         """What was recorded at or after ``since`` and before ``until``, by account, and ``by`` the ``hour`` or ``day``; latest first."""
         step = _STEPS[converted(by, By, "by")]
-        since_ms = 0 if since is None else moment_ms("since", since)
-        until_ms = LAST if until is None else moment_ms("until", until)
-        if until_ms <= since_ms:
-            raise InvalidInputError("until", f"must be after since, and is {until}")
+        since_ms, until_ms = window_ms(since, until)
         async with self._scope.store.reading() as transaction:
             return await transaction.usage_sums(
                 self._scope.owner, since_ms, until_ms, step, page_limit(limit)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from horae.app.argument_checks import checks_arguments
 from horae.app.descriptions import waiting_starts
 from horae.app.evaluation import Answers
+from horae.app.field_checks import check_number
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_draft import read_spec, shared_calendars
 from horae.app.schedule_fields import SpecLike
@@ -125,8 +126,8 @@ class Why:
         self, schedule_id: str, spec: SpecLike, *, days: int = 30, limit: int = 1000
     ) -> Preview:
         """Which fire times another spec would add to a schedule from now on, and which it would remove."""
-        _check("days", days, MAX_DAYS)
-        _check("limit", limit, MAX_LISTED)
+        check_number("days", days, 1, MAX_DAYS)
+        check_number("limit", limit, 1, MAX_LISTED)
         async with self._scope.store.reading() as transaction:
             schedule = await self._scope.read(transaction, schedule_id)
             calendars = await shared_calendars(transaction, [spec], schedule.owner)
@@ -151,8 +152,8 @@ class Why:
         With ``jitter``, also the number if every schedule had that much. At most ``limit`` schedules and
         :data:`~horae.policy.forecast.MAX_STARTS` fire times are counted; ``truncated`` says whether there were more.
         """
-        _check("minutes", minutes, MAX_MINUTES)
-        _check("limit", limit, MAX_SCHEDULES)
+        check_number("minutes", minutes, 1, MAX_MINUTES)
+        check_number("limit", limit, 1, MAX_SCHEDULES)
         jitter_ms = milliseconds(jitter, "jitter")
         if jitter_ms is not None and not 1000 <= jitter_ms <= MAX_JITTER * 1000:
             raise InvalidInputError("jitter", f"must be from 1s to 24h, and is {duration_text(jitter_ms)}")
@@ -205,8 +206,3 @@ def _parsed(when: datetime | str) -> datetime:
             "time", f"cannot be read: {str(when)[:60]!r}",
             hint="ISO 8601, such as 2026-03-08T09:00:00Z, or 2026-03-08T09:00:00 in the schedule's zone",
         ) from None  # fmt: skip
-
-
-def _check(name: str, value: int, most: int) -> None:
-    if not 1 <= value <= most:
-        raise InvalidInputError(name, f"must be from 1 to {most:,}, and is {value}")

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
+from horae.app.field_checks import check_id, check_number
 from horae.app.schedule_draft import NewSchedule
 from horae.app.schedule_fields import about
 from horae.app.update import Edit
@@ -86,13 +87,13 @@ def read_input(given: ScheduleInput | Mapping[str, Any], *, any_user: bool = Fal
     """Check an input; with ``any_user`` it may belong to no user."""
     values = msgspec.structs.asdict(given) if isinstance(given, ScheduleInput) else given
     read = convert(values, ScheduleInput)
-    for name in MAX_LENGTHS:
-        if name != "user_id" or not any_user:
-            _check_name(name, getattr(read, name))
+    for name, most in MAX_LENGTHS.items():
+        value = getattr(read, name)
+        if value is not None and not (any_user and name == "user_id"):
+            check_id(value, name, most)
     if read.schedule_id in RESERVED:
         raise InvalidInputError("schedule_id", f"is reserved: {read.schedule_id!r}", hint="choose another id")
-    if not 0 <= read.version <= MAX_VERSION:
-        raise InvalidInputError("version", f"must be from 0 to {MAX_VERSION}, and is {read.version}")
+    check_number("version", read.version, 0, MAX_VERSION)
     if read.cron_expr.lstrip().startswith("@"):
         raise InvalidInputError(
             "cron_expr",
@@ -100,15 +101,6 @@ def read_input(given: ScheduleInput | Mapping[str, Any], *, any_user: bool = Fal
             hint="write the fields: @daily is 0 0 * * *",
         )
     return read
-
-
-def _check_name(field: str, value: str | None) -> None:
-    if value is None:
-        return
-    if not 1 <= len(value) <= MAX_LENGTHS[field]:
-        raise InvalidInputError(field, f"must be a text of 1 to {MAX_LENGTHS[field]} characters")
-    if not value.isprintable():
-        raise InvalidInputError(field, f"has a character that cannot be shown: {value[:100]!r}")
 
 
 def derived_id(read: ScheduleInput, trigger_id: str | None) -> str:

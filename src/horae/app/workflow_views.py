@@ -9,9 +9,10 @@ import msgspec
 
 from horae.app.schedule_fields import Body, Natural, Text, about
 from horae.app.view_base import View
-from horae.model import StoredWorkflow, instant
+from horae.model import StoredWorkflow
 from horae.policy.workflow_states import PlacedNode
 from horae.workflow.document import ActionNode, type_of
+from horae.workflow.node_checkpoint import NodeRecord
 
 
 class DeployedView(View, frozen=True):
@@ -104,19 +105,10 @@ class WorkflowNodesView(View, frozen=True):
 
 def node_view(placed: PlacedNode) -> WorkflowNodeView:
     """A node as it is shown."""
-    record, node = placed.record, placed.node
+    node, record = placed.node, placed.record or NodeRecord(state=placed.state)
     return WorkflowNodeView(
         place=placed.place, id=node.id, type=type_of(node), state=placed.state.value,
-        action=node.data.action if isinstance(node, ActionNode) else None,
-        attempts=0 if record is None else record.attempts,
-        started_at=None if record is None else _time(record.started_at_ms),
-        ended_at=None if record is None else _time(record.ended_at_ms),
-        retry_at=None if record is None else _time(record.retry_at_ms),
-        input=None if record is None else record.input,
-        output=None if record is None else record.output,
-        failure=None if record is None else record.failure or record.fault,
+        action=node.data.action if isinstance(node, ActionNode) else None, attempts=record.attempts,
+        started_at=record.started_at, ended_at=record.ended_at, retry_at=record.retry_at, input=record.input,
+        output=record.output, failure=record.failure or record.fault,
     )  # fmt: skip
-
-
-def _time(moment_ms: int | None) -> datetime | None:
-    return None if moment_ms is None else instant(moment_ms)

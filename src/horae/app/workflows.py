@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -34,6 +34,7 @@ from horae.model import (
     OPEN,
     Action,
     CatchUp,
+    Instant,
     Origin,
     OriginKind,
     Overlap,
@@ -76,10 +77,7 @@ class WorkflowVersion(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     deployed_at_ms: int
 
-    @property
-    def deployed_at(self) -> datetime:
-        """When it was deployed."""
-        return datetime.fromtimestamp(self.deployed_at_ms / 1000, UTC)
+    deployed_at = Instant[datetime]()
 
 
 class _Trigger(msgspec.Struct, frozen=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from litestar import Response, Router, post
 
 from horae.app import ScopedOperations
+from horae.app.operations import SingleRun
 from horae.app.schedule_views import StoredSchedule
-from horae.app.single_run import SingleRun
 from horae.face.service.request_bodies import RunOnce
 from horae.face.service.route_helpers import API
 from horae.face.service.schedules import created
