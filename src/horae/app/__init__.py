@@ -84,8 +84,8 @@ _log = logging.getLogger("horae")
 class App:
     """A scheduler in a program: register actions, create schedules, run.
 
-    ``database`` is ``sqlite:///path``, ``postgresql://…`` or ``:memory:``. ``name`` is under what the schedules that it defines
-    are stored; without one, it is the name of the module that makes the app. Use it as an async context manager.
+    ``database`` is ``sqlite:///path``, ``postgresql://…`` or ``:memory:``. ``name`` labels the schedules that the program defines;
+    the default is the name of the module that creates the app. Use the app as an async context manager.
     """
 
     @checked_call
@@ -102,7 +102,7 @@ class App:
         self.left_behind: list[str] = []
         """The attempts that had not stopped when the app was closed; they keep running until the process ends."""
         self.hurried = False
-        """Whether to wait for nothing when the app is closed: other nodes, or the next start, attempt again what is running."""
+        """Whether closing the app waits for nothing: other nodes, or the next start, attempt the running runs again."""
         self._is_open = False
         self._woken: list[Callable[[], None]] = []
         self._store = store_of(database, self.config, self.clock)
@@ -135,16 +135,16 @@ class App:
             WorkflowServices(self.executors, self.clock, self.now, self.config),
             self.functions, StoredPlans(self._limited_store).load, self._limited_store.nodes,
         )  # fmt: skip
-        """What runs workflows."""
+        """Runs workflows."""
         self.executors.use(self.workflow_executor)
         self._scope = OwnerScope(
             self._limited_store, self.now, self.wake, executors=self.executors, config=self.config, billing=self._billing,
             evaluator=self._evaluator, flows=self.flow_host,
         )  # fmt: skip
         self.all_owners = ScopedOperations(self._scope)
-        """The operations on what any owner has; the attributes that follow are shortcuts to them. What they create has no owner.
+        """The operations across all owners; the attributes that follow are shortcuts to them. What they create has no owner.
 
-        An id that several owners have is an error that names them: :meth:`owned_by` says which one is meant.
+        An id that several owners have is an error that names the owners; choose one with :meth:`owned_by`.
         """
         self.schedules, self.runs = self.all_owners.schedules, self.all_owners.runs
         self.backfills, self.calendars = self.all_owners.backfills, self.all_owners.calendars
@@ -158,7 +158,7 @@ class App:
         self.prune_orphans = self.program.prune_orphans
 
     def _set_up_delegation(self) -> None:
-        """Make what runs graphs for absent users: accounts, usage, and the executing side of this process."""
+        """Set up the execution of graphs for absent users: accounts, usage, and the executing side of this process."""
         self.accounts = Accounts(
             self._limited_store,
             Sealer(self.config.secret_key),
@@ -182,12 +182,12 @@ class App:
     def owned_by(self, owner: str, scopes: Collection[str] = ()) -> ScopedOperations:
         """The operations of one owner, who sees only what they own; with an empty name, on what has no owner.
 
-        ``scopes`` are what the caller may do besides: the operator may let a scope use an action that the owner may not.
+        ``scopes`` give the caller further permissions: the operator may let a scope use an action that the owner may not.
         """
         return ScopedOperations(self._scope.for_owner(owner, scopes))
 
     def _set_up(self) -> None:
-        """Make what belongs to one event loop, anew for each opening."""
+        """Create the parts that belong to one event loop, for each opening."""
         self._driver = Driver(self.engine, self._store, self._shared_clock, self.config)
         self._readiness = ReadinessCheck(
             self.engine, self._store, self._driver, self._shared_clock, clock=self.clock, config=self.config
@@ -198,7 +198,7 @@ class App:
         return self._shared_clock.now()
 
     def wake(self, *deciders: str) -> None:
-        """Wake the engine, because something changed that may concern every decider, or only those that are named."""
+        """Wake the engine after a change that concerns every decider, or only the named ones."""
         self._driver.wake(*deciders)
         self._tell_woken()
 
@@ -212,7 +212,7 @@ class App:
             each()
 
     def on_wake(self, call: Callable[[], None]) -> None:
-        """Call a function whenever something changed in this process, or another node notified it; it must return quickly."""
+        """Call a function whenever something changes in this process, or another node notifies it; it must return quickly."""
         self._woken.append(call)
 
     @overload
@@ -220,7 +220,7 @@ class App:
     @overload
     def action(self, name: str | None = None, /) -> Callable[[F], F]: ...
     def action(self, name: F | str | None = None, /) -> F | Callable[[F], F]:
-        """Register a function, for schedules to refer to by a name: the given one, or the function's own."""
+        """Register a function as an action, under the given name or its own; schedules refer to it by that name."""
 
         def register(function: F) -> F:
             self.executors.register(name if isinstance(name, str) else name_of(function), function)
@@ -230,7 +230,7 @@ class App:
         return register if name is None or isinstance(name, str) else register(name)
 
     def adopt(self, other: App) -> None:
-        """Register every action that another app of this process has registered, and define every schedule that it defines."""
+        """Register every action, and define every schedule, of another app of this process."""
         self.executors.adopt(other.executors)
         self.workflow_executor.adopt(other.workflow_executor)
         if other.graphs.providers:  # they run under the grants of this app's database
@@ -251,7 +251,7 @@ class App:
         self.use_graphs(*graph_providers(self.config, memory))
 
     def use_accounts(self, accounts: AccountPort) -> None:
-        """Ask other accounts than those in the database which account a run is charged to, and for its key and credit."""
+        """Use other accounts than those in the database to find whom a run is charged to, the key, and the credit."""
         self._billing.accounts = accounts
 
     def use_usage(self, usage: UsagePort) -> None:
@@ -273,7 +273,7 @@ class App:
         return self._limited_store.reading()
 
     def add_decider(self, make: Callable[[NodeServices], Decider]) -> None:
-        """Make this node drive another decider besides that of schedules. ``make`` is its class; all nodes must have the same."""
+        """Add a decider that this node drives. ``make`` is its class; all nodes must have the same deciders."""
         self.engine.add_decider(make)
         self.wake()
 
@@ -283,7 +283,7 @@ class App:
 
     @property
     def leaving(self) -> bool:
-        """Whether this process was asked to end: it is not ready for more requests, and still answers."""
+        """Whether this process was asked to end: it still answers, but is not ready for more requests."""
         return self._readiness.leaving
 
     @leaving.setter
@@ -299,11 +299,11 @@ class App:
         return await self._limited_store.nodes()
 
     async def change_mark(self) -> object:
-        """A value that differs once another process, or this one, has changed what readers see."""
+        """A value that changes whenever this process or another has changed what readers see."""
         return await self._store.change_mark()
 
     async def backlog(self) -> Backlog:
-        """Work that waits for a node, over all owners; counted up to a limit, so that it stays cheap under load."""
+        """The work of all owners that waits for a node; counted up to a limit, so that it stays cheap under load."""
         async with self._limited_store.reading() as transaction:
             due = await transaction.count_due(self.now(), MAX_DUE)
             open_runs = await transaction.count_open(MAX_OPEN)
@@ -319,9 +319,9 @@ class App:
         return self
 
     async def open(self, *, setup: bool = True) -> None:
-        """Connect to the database and read its clock: enough to read and to change data, without being a node.
+        """Connect to the database and read its clock: enough to read and change data, without being a node.
 
-        Without ``setup`` no database is created and none is migrated; a missing or an older one is an error.
+        Without ``setup`` no database is created or migrated; a missing or older one is an error.
         """
         if self._is_open:
             raise RuntimeError("the app is open already")
@@ -368,12 +368,12 @@ class App:
     def run(self) -> None:
         """Open the app and keep time until SIGTERM or Ctrl-C: then wait for running attempts, and close it.
 
-        A second signal ends it at once; another node, or the next start, attempts again what was running.
+        A second signal ends it at once; another node, or the next start, attempts the running runs again.
         """
         run_until_signal(self)
 
     async def serve(self) -> None:
-        """Keep time until cancelled. An app that is not open is opened, and closed at the end, after its running attempts."""
+        """Keep time until cancelled. Opens the app if needed; then closes it at the end, after its running attempts."""
         if not self._is_open:
             async with self:
                 await self.serve()

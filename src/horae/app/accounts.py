@@ -19,13 +19,13 @@ KEY_FIELD = "virtual_key"
 
 
 class AccountPort(Protocol):
-    """What Horae asks about accounts. Give another implementation to ``App.use_accounts``."""
+    """Answers questions about accounts. Give another implementation to ``App.use_accounts``."""
 
     async def account_of(self, user_id: str) -> str:
         """The id of the account that a user's runs are charged to; raise ``NoCreditError`` if there is none."""
 
     async def default_virtual_key(self, account_id: str) -> str:
-        """The key that an account's runs use, in the clear; empty if it has none. It is asked for right before each run."""
+        """The key that an account's runs use, in the clear; empty if it has none. Called right before each run."""
 
     async def has_credit(self, account_id: str) -> bool:
         """Whether an account may start another run."""
@@ -61,7 +61,7 @@ class UsageTable:
 class Accounts:
     """Accounts in a table, with their keys sealed.
 
-    A user without a row has an account of their own name, without a key and without a limit; if accounts are ``required``, none.
+    A user without a row has an account of their own name, with neither key nor limit, unless accounts are ``required``.
     """
 
     def __init__(self, store: StoreAccess, sealer: Sealer, now: Callable[[], int], *, required: bool) -> None:
@@ -102,9 +102,9 @@ class Accounts:
     async def put(
         self, user_id: str, *, virtual_key: str | None = None, credit: int | None = None
     ) -> Account:
-        """Create or change the account of a user. ``credit`` is all that it may ever spend; ``None`` is unlimited.
+        """Create or change the account of a user. ``credit`` is the most that it may ever spend; ``None`` is unlimited.
 
-        Without a ``virtual_key`` the stored one stays; an empty one removes it.
+        ``None`` keeps the stored ``virtual_key``; an empty one removes it.
         """
         check_owner(user_id)
         if not user_id:

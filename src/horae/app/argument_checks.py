@@ -1,7 +1,7 @@
 """Checks of the arguments of public operations: names and types, before anything else happens.
 
-An argument that is misspelt, missing or of another type is an error at the call, which names it; what the value means is checked
-where it is read.
+An argument that is misspelt, missing or of the wrong type is an error at the call, which names the argument. The meaning of a value
+is checked where it is read.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
 
 
 class _Arguments:
-    """What a function takes, and the errors for everything else."""
+    """The parameters of a function, and the errors for arguments that do not fit."""
 
     def __init__(self, function: Callable[..., object]) -> None:
         self._function = function

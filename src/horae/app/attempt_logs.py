@@ -16,7 +16,7 @@ MAX_ATTEMPT = 10**9
 async def log_page(
     transaction: Transaction, run: Run, attempt: int | None, cursor: str | None
 ) -> Page[LogLine]:
-    """A page of the lines of a run, or of one of its attempts; it has a ``next`` as long as more lines can come."""
+    """A page of the log of a run, or of one of its attempts; it has a ``next`` as long as more lines can come."""
     if attempt is not None:
         check_number("attempt", attempt, 1, MAX_ATTEMPT)
     last, position = (LAST, (0, LAST)) if attempt is None else (attempt, (attempt - 1, LAST))
@@ -34,7 +34,7 @@ async def log_page(
 
 
 def lines_of(chunks: Iterable[LogChunk], position: tuple[int, int]) -> list[LogLine]:
-    """The lines of chunks that follow a position; a gap between their numbers is what was dropped."""
+    """The lines of chunks after a position; a gap between line numbers means that lines were dropped."""
     lines = []
     attempt, number = position
     for chunk in chunks:

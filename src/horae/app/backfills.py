@@ -62,8 +62,8 @@ class Backfills:
         )
 
         async def begin(work: UnitOfWork) -> Backfill:
-            (made,) = await start_backfills(work, await work.locked(schedule_id), [request])
-            return made
+            (backfill,) = await start_backfills(work, await work.locked(schedule_id), [request])
+            return backfill
 
         return await self._scope.change(begin)
 
@@ -73,10 +73,10 @@ class Backfills:
             return await self._one(transaction, backfill_id)
 
     async def _one(self, transaction: Transaction, backfill_id: str) -> Backfill:
-        found = await transaction.backfill(backfill_id)
-        if found is None or not self._scope.sees(found):
+        backfill = await transaction.backfill(backfill_id)
+        if backfill is None or not self._scope.sees(backfill):
             raise BackfillNotFoundError(backfill_id)
-        return found
+        return backfill
 
     async def list(self, schedule_id: str, limit: int = 20, *, cursor: str | None = None) -> Page[Backfill]:
         """The latest backfills of a schedule, newest first."""
@@ -88,7 +88,7 @@ class Backfills:
         )  # fmt: skip
 
     async def open_runs(self, schedule_id: str) -> dict[str, Counter[Status]]:
-        """How many runs of each backfill of a schedule are open, by status; backfills without one are missing."""
+        """The number of open runs of each backfill of a schedule, by status; backfills without open runs are missing."""
         counted: dict[str, Counter[Status]] = defaultdict(Counter)
         async with self._scope.store.reading() as transaction:
             key = await self._scope.key(transaction, schedule_id)

@@ -46,7 +46,7 @@ async def change_all(scope: OwnerScope, only: Filter, change: Change) -> int:
 
 
 async def change_batch(scope: OwnerScope, keys: Sequence[ScheduleKey], change: Change) -> int:
-    """Change some schedules in one transaction; return how many there are."""
+    """Change the given schedules in one transaction; return how many could be changed."""
     return await scope.change(partial(_change_batch, keys, change))
 
 
@@ -69,7 +69,7 @@ async def _change_batch(keys: Sequence[ScheduleKey], change: Change, work: UnitO
 def _changed(
     change: Change, schedule: Schedule, now: int
 ) -> tuple[Schedule, tuple[UnstartedRange, ...]] | None:
-    """The changed schedule; ``None`` if it cannot be read, or its spec not evaluated, which must not prevent changing the others."""
+    """The changed schedule; ``None`` if it cannot be read or its spec cannot be evaluated: the others must still be changed."""
     if schedule.unreadable:
         return None
     try:

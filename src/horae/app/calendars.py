@@ -39,7 +39,7 @@ class Calendars:
     async def put(
         self, name: str, calendar: SharedCalendar | Mapping[str, Any]
     ) -> tuple[StoredCalendar, int]:
-        """Create or change a calendar; return it, and how many schedules that changed."""
+        """Create or change a calendar; return the calendar and the number of schedules that changed with it."""
         check_id(name)
         document = {"exclude": [{"calendar": name}]}
         read = await self._scope.evaluate(  # checks every element
@@ -71,9 +71,9 @@ class Calendars:
         return changed
 
     async def _check_room(self, transaction: Transaction, name: str) -> None:
-        """Refuse a new calendar beyond the limit, which holds for each owner and for the calendars that all share."""
-        there = await transaction.calendars_named([name], self._owner)
-        if there and there[-1].owner == self._owner:
+        """Refuse a new calendar beyond the limit: one for each owner, and one for the calendars that all owners share."""
+        existing = await transaction.calendars_named([name], self._owner)
+        if existing and existing[-1].owner == self._owner:
             return
         most = self._scope.config.calendars_per_user
         if await transaction.count_calendars(self._owner, most) >= most:
@@ -116,7 +116,7 @@ class Calendars:
     async def _excluding(
         self, transaction: Transaction, name: str, keys: Sequence[ScheduleKey]
     ) -> AsyncIterator[tuple[Schedule, SharedCalendar]]:
-        """Those of some schedules that exclude this calendar, and not their owner's calendar of the same name."""
+        """The given schedules that exclude this calendar, rather than their owner's calendar of the same name."""
         used: dict[str, StoredCalendar | None] = {}
         for schedule in await transaction.schedules(keys):
             if schedule.owner not in used:

@@ -37,7 +37,7 @@ class Driver:
         """Whether the last step raised something."""
 
     def wake(self, *deciders: str) -> None:
-        """Wake the engine, because something changed that may concern every decider, or only those that are named."""
+        """Wake the engine after a change that concerns every decider, or only the named ones."""
         if not deciders:
             self._changed = None
         elif self._changed is not None:
@@ -122,7 +122,7 @@ class Driver:
             await self._clock.wait(never, self._engine.guard())
 
     async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do some work every ``housekeeping_ms``, concurrently with the steps; after a failure, in a third of that."""
+        """Do some work every ``housekeeping_ms``, concurrently with the steps; after a failure, wait a third of that."""
         pause = every = self._config.housekeeping_ms / 1000
         while True:
             await self._clock.wait(self._ending, pause)
@@ -174,7 +174,8 @@ class SharedClock:
     async def set(self) -> None:
         """Take the database's time, if it has a clock.
 
-        The database read it at some moment between the question and the answer. If it lies between them, our time may be right, and stays.
+        The database read its clock between our question and its answer. If its time lies between those two by our clock, our time may
+        be right, and stays.
         """
         asked = self.now()
         shared = await self._store.time()

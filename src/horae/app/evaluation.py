@@ -63,7 +63,7 @@ class Evaluator:
         self.open()
 
     def open(self) -> None:
-        """Begin anew, in the event loop of now."""
+        """Start afresh, in the current event loop."""
         self._threads: ThreadPoolExecutor | None = None
         self._places = asyncio.Semaphore(THREADS)
         self._turns: dict[str, asyncio.Lock] = {}

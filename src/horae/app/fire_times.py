@@ -34,8 +34,8 @@ def next_time(schedule: Schedule) -> datetime | None:
 def times_ahead(
     schedule: Schedule, now: int, limit: int, waiting: int = 0, *, until_ms: int = END_MS
 ) -> tuple[datetime, ...]:
-    """The fire times of the next slots that will start, up to a nominal time, after ``waiting`` starts that use up the limit
-    first; none if the spec cannot be read, or costs too much to evaluate.
+    """The fire times of the next slots that will start, up to a nominal time, once ``waiting`` starts have used up their part of
+    the limit. Empty if the spec cannot be read or costs too much to evaluate.
     """
     try:
         fires = fire_times(schedule, Spec.parse(schedule.spec), now, limit, waiting, until_ms=until_ms)
@@ -45,7 +45,7 @@ def times_ahead(
 
 
 def skipped_times(schedule: Schedule, now: int, limit: int) -> tuple[datetime, ...]:
-    """The fire times of the next slots that a caller asked to skip; none if the spec cannot be read, or costs too much to evaluate."""
+    """The fire times of the next slots that a caller asked to skip. Empty if the spec cannot be read or costs too much to evaluate."""
     try:
         fires = skipped_fire_times(schedule, Spec.parse(schedule.spec), now, limit)
     except SpecError:
@@ -64,7 +64,7 @@ def nominal_times(spec: Spec, after_ms: int, until_ms: int | None, limit: int) -
 
 
 def spec_of_range(unstarted: UnstartedRange, specs: Iterable[Spec]) -> Spec | None:
-    """The first of some specs that fits an unstarted range: it names both ends, and as many slots."""
+    """The first spec that fits an unstarted range: it names both ends, and as many slots."""
     start_ms, end_ms = unstarted.start_ms, unstarted.end_ms
     for spec in specs:
         named = is_slot(spec, start_ms) and is_slot(spec, end_ms)

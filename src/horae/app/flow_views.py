@@ -1,4 +1,4 @@
-"""What readers see of flows: in plain words, and for operators with handlers, phases and chains."""
+"""Views of flows: in plain words, and for operators with handlers, phases and chains."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ActivityView(View, frozen=True):
 
 
 class PendingInputView(View, frozen=True):
-    """Something that a flow has not finished with."""
+    """An input that a flow has not finished."""
 
     source: str
     type: str
@@ -83,7 +83,7 @@ class TroubleView(View, frozen=True):
 
 
 class OperatorView(View, frozen=True):
-    """What stands behind the words: handlers, topics, the run under way, the failure."""
+    """The details for operators: handlers, topics, the run under way, the failure."""
 
     revision: str
     hosted_here: bool
@@ -95,7 +95,7 @@ class OperatorView(View, frozen=True):
 
 
 class FlowView(FlowSummaryView, frozen=True):
-    """A flow: in plain words, with what it did lately, what it has not finished, and what stands behind it."""
+    """A flow in plain words, with its recent activity, its unfinished inputs, and the details for operators."""
 
     activity: list[ActivityView] = msgspec.field(default_factory=list)
     pending_inputs: list[PendingInputView] = msgspec.field(default_factory=list)
@@ -127,7 +127,7 @@ class FlowRunView(View, frozen=True):
 class FlowEventView(View, frozen=True):
     """An event of a topic."""
 
-    id: Annotated[str, msgspec.Meta(description="Its message id.")]
+    id: Annotated[str, msgspec.Meta(description="The message id.")]
     topic: str
     payload: Any
     status: EventStatus
@@ -137,7 +137,7 @@ class FlowEventView(View, frozen=True):
 
 
 class FlowInputView(View, frozen=True):
-    """Something of the outside world that a producer registered."""
+    """Something in the outside world that a producer registered."""
 
     source: str
     type: str

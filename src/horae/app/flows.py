@@ -67,13 +67,13 @@ MAX_PAUSES = 20
 MAX_BATCH = 10_000
 """How many events one call publishes."""
 RECENT = 200
-"""In how many of the latest runs and inputs a flow's activity is looked for."""
+"""How many of the latest runs and inputs are searched for a flow's activity."""
 SHOWN = 20
 MAX_COUNTED = 100_000
 """Up to how many open events are counted."""
 MAX_CHAIN = 1000
 LOG_CHUNKS = 50
-"""Of how many rows a page of a log is made, each of up to 16 KiB and a line."""
+"""The number of rows in a page of a log, each of up to 16 KiB and a line."""
 Decision = Literal["retry", "approved", "applied", "not_applied", "skip"]
 """How a person resolves a failure."""
 _replace = msgspec.structs.replace
@@ -107,7 +107,7 @@ class Flows:
     async def publish_many(
         self, flow: str, events: Sequence[tuple[str, str, Any]], *, owner: str | None = None
     ) -> int:
-        """Publish many events, all or none: topics, message ids and payloads. Returns how many there are."""
+        """Publish many events, all or none, given as topics, message ids and payloads. Returns their number."""
         if len(events) > MAX_BATCH:
             reason = f"one call publishes at most {MAX_BATCH} events"
             raise LimitExceededError("events", MAX_BATCH, reason, hint="publish them in several calls")
@@ -128,7 +128,7 @@ class Flows:
             )
         return len(events)
 
-    # What readers ask for
+    # Reading
 
     async def list(self, *, cursor: str | None = None, limit: int = 100) -> Page[FlowSummaryView]:
         """Flows by name, in plain words."""
@@ -144,7 +144,7 @@ class Flows:
         return Page(shown, cursor_of(found[-1].name, found[-1].owner) if more else None)
 
     async def show(self, flow: str, *, owner: str | None = None) -> FlowView:
-        """A flow: its status in plain words, what it did lately, what it has not finished, and what stands behind it."""
+        """A flow in plain words, with its recent activity, its unfinished inputs, and the details for operators."""
         async with self._reading(flow, owner) as (records, stored):
             lane = (await records.lanes([stored.flow_id]))[stored.flow_id]
             runs = await read_newest(
@@ -175,7 +175,7 @@ class Flows:
         return Page(map(run_view, found), found.next)
 
     async def chain(self, flow: str, run_id: str, *, owner: str | None = None) -> builtins.list[FlowRunView]:
-        """A run and the attempts before it that it retries, oldest first."""
+        """A run and the earlier attempts that it retries, oldest first."""
         async with self._reading(flow, owner) as (records, stored):
             found: builtins.list[FlowRun] = []
             following: str | None = run_id
@@ -196,7 +196,7 @@ class Flows:
     ) -> Page[LogLine]:
         """A page of what the handler of a run logged, in order.
 
-        ``next`` is ``None`` when no more lines can come; while the run is active, it leads to those that come later.
+        ``next`` is ``None`` when no more lines can come; while the run is active, it leads to the later lines.
         """
         position = (0, LAST_NUMBER)
         if cursor is not None:
@@ -261,7 +261,7 @@ class Flows:
             deployed_at_ms=stored.created_at_ms,
         )  # fmt: skip
 
-    # What changes a flow
+    # Changing
 
     async def run_now(self, flow: str, *, owner: str | None = None) -> FlowSummaryView:
         """Queue all producers of a flow. Refused while one of its handlers runs, and while it is paused or has failed."""
@@ -305,7 +305,7 @@ class Flows:
         result: Any = None,  # noqa: ANN401 - any JSON
         owner: str | None = None,
     ) -> FlowSummaryView:
-        """Resolve the failure of a flow: ``retry``, ``approved``; or, if it is not known whether an effect happened, ``applied``
+        """Resolve the failure of a flow: ``retry`` or ``approved``; or, if it is unknown whether an effect happened, ``applied``
         with its result, ``not_applied`` or ``skip``.
         """
         if decision not in get_args(Decision):
@@ -349,7 +349,7 @@ class Flows:
     async def _settle(
         self, records: FlowRecords, stored: StoredFlow, lane: Lane, answer: Answer, now: int
     ) -> Lane:
-        """Take a person's word for what became of a mutation."""
+        """Record what a person says became of a mutation."""
         trouble = lane.trouble
         assert trouble is not None  # noqa: S101 - the callers asked
         if trouble.recovery is not Recovery.RECONCILE:
@@ -364,7 +364,7 @@ class Flows:
     async def skip(
         self, flow: str, source: str, type: str, id: str, *, owner: str | None = None  # noqa: A002 - the contract's words
     ) -> int:  # fmt: skip
-        """Skip an input: its pending events are skipped, and reservations that were not mutated yet are given up. Returns how many."""
+        """Skip an input: skip its pending events, and give up reservations that were not mutated yet. Returns how many."""
         now = self._scope.now()
         async with self._changing() as records:
             stored, _ = await self._locked(records, flow, owner)
@@ -411,7 +411,7 @@ class Flows:
         return stored, lane
 
     async def _stored(self, records: FlowRecords, name: str, owner: str | None) -> StoredFlow:
-        """A flow of the owner. For all owners it is the one without an owner, or the only one of that name."""
+        """A flow of the owner. In the scope of all owners: the one without an owner, or the only one of that name."""
         whose = self._scope.owner if owner is None else owner
         if self._scope.owner not in {None, whose}:
             raise FlowNotFoundError(name)
@@ -424,7 +424,7 @@ class Flows:
 
 
 def _has_mutated(run: FlowRun | None) -> bool:
-    """Whether a run has changed something for its events, or may have, so that they cannot be skipped any more."""
+    """Whether a run has, or may have, changed something for its events, so that these can no longer be skipped."""
     if run is None:
         return False
     mutation = read_mutation(run.mutation)

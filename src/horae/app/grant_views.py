@@ -17,18 +17,18 @@ class GrantView(View, frozen=True):
     user_id: str
     billing_account_id: str
     scopes: list[str]
-    expires_at: Annotated[datetime | None, about("It no longer holds from then on; null is never.")]
+    expires_at: Annotated[datetime | None, about("When the grant expires; null means never.")]
     revoked_at: datetime | None
     created_at: datetime
 
 
 class AccountView(View, frozen=True):
-    """What a user's runs are charged to; its key is never shown."""
+    """The account that a user's runs are charged to; its key is never shown."""
 
     id: str
     user_id: str
     has_key: bool
-    credit: Annotated[int | None, about("All that it may ever spend; null is unlimited.")]
+    credit: Annotated[int | None, about("The most that it may ever spend; null means unlimited.")]
     spent: int
 
     @classmethod
@@ -41,7 +41,7 @@ class ExecutionView(View, frozen=True):
 
     ok: bool
     result: Any
-    code: Annotated[str, about("The reason of a failure, as the ledger has it; empty if it succeeded.")]
+    code: Annotated[str, about("The reason of a failure, as in the ledger; empty if it succeeded.")]
     message: str
     events: Annotated[list[str], about("The first and the last events of the graph, as JSON.")]
     dropped: Annotated[int, about("How many events between them were not kept.")]
@@ -57,7 +57,7 @@ class UsageView(View, frozen=True):
     """The usage of an account in a span of time."""
 
     billing_account_id: str
-    since: Annotated[datetime | None, about("When the span begins; null if all of it is summed.")]
+    since: Annotated[datetime | None, about("When the span begins; null if all usage is summed.")]
     records: int
     runs: int
     input_tokens: int

@@ -1,4 +1,4 @@
-"""The grants of an app: durable authorizations to run graphs for a user who is not there."""
+"""The grants of an app: durable authorizations to run graphs for an absent user."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Grants:
     ) -> Grant:
         """Create a grant for the user of this scope, charged to the user's account.
 
-        ``scopes`` are ``graph:execute:GRAPH_ID`` or ``graph:execute:*``. Without ``expires_at`` it holds until it is revoked.
+        ``scopes`` are ``graph:execute:GRAPH_ID`` or ``graph:execute:*``. Without ``expires_at`` the grant holds until it is revoked.
         """
         grant = await new_grant(self._scope, self._user(user_id), scopes, expires_at)
         async with self._scope.store.transaction() as transaction:
@@ -83,7 +83,7 @@ class Grants:
         return grant
 
     async def list(self, *, cursor: str | None = None, limit: int = 100) -> Page[Grant]:
-        """Grants, also those that no longer hold, in the order of their ids."""
+        """Grants in the order of their ids, including those that no longer hold."""
         limit = page_limit(limit)
         (after,) = ("",) if cursor is None else place_of(cursor, tuple[str])
         async with self._scope.store.reading() as transaction:
@@ -91,7 +91,7 @@ class Grants:
         return Page(found, cursor_of(found[-1].id) if len(found) == limit else None)
 
     async def revoke(self, grant_id: str) -> Grant:
-        """End a grant for good: nothing that has not begun yet runs by it. Revoking it again changes nothing."""
+        """End a grant for good: no run begins under it any more. Revoking it again changes nothing."""
         async with self._scope.store.transaction() as transaction:
             grant = self._own(await transaction.lock_grant(grant_id), grant_id)
             if grant.revoked_at_ms is None:
@@ -100,7 +100,7 @@ class Grants:
         return grant
 
     async def renew(self, grant_id: str, expires_at: datetime | str | None = None) -> Grant:
-        """Let a grant hold until another time, or without ``expires_at`` until it is revoked; a revoked one stays so."""
+        """Extend a grant until another time, or without ``expires_at`` until it is revoked. A revoked grant cannot be renewed."""
         expires_at_ms = None if expires_at is None else future_ms("expires_at", expires_at, self._scope.now())
         await self.get(grant_id)
 
@@ -128,7 +128,7 @@ class Grants:
 async def new_grant(
     scope: OwnerScope, user_id: str, scopes: Sequence[str], expires_at: datetime | str | None = None
 ) -> Grant:
-    """A grant that is checked, charged to the user's account, and not stored yet."""
+    """A checked grant, charged to the user's account, that is not stored yet."""
     check_owner(user_id)
     if isinstance(scopes, str):
         raise InvalidInputError("scopes", "must be a list of texts")

@@ -24,7 +24,7 @@ _PLACE = re.compile(r"[\w.]+:[\w.]+")
 
 
 def graph_providers(config: Config, memory: GraphMemoryTable) -> list[GraphProvider]:
-    """The providers of installed packages, and that of the graphs that the settings name, which loads when it is used."""
+    """The providers of installed packages, and the provider of the graphs in the settings, which loads when it is used."""
     found: list[GraphProvider] = [each.load()() for each in _installed(tuple(sys.path))]
     graphs = read_graphs(config)
     if graphs:
@@ -41,7 +41,7 @@ def _installed(path: tuple[str, ...]) -> EntryPoints:  # noqa: ARG001 - where pa
 
 
 def read_graphs(config: Config) -> dict[str, str]:
-    """The graphs that the settings name, and where each is."""
+    """The graphs in the settings, by name, and the place of each."""
     if not config.graphs:
         return {}
     try:

@@ -81,7 +81,7 @@ class GraphExecution:
         await self._router.close()
 
     async def execute(self, request: ExecutionRequest, watch: Watch) -> ExecutionOutcome:
-        """Execute a request, or answer with what became of it before."""
+        """Execute a request, or answer with the outcome of its earlier execution."""
         request_hash = hash_of_request(request.graph_id, request.input)
         async with self._store.reading() as transaction:
             known = await self._known(transaction, request, request_hash)
@@ -105,7 +105,7 @@ class GraphExecution:
         return await self._run(request, record, caller, watch)
 
     async def answer(self, request: ExecutionRequest, watch: Watch, seconds: float) -> ExecutionOutcome:
-        """Execute a request, and wait so long for its end; it goes on after that, and a caller who asks again learns how it ended."""
+        """Execute a request, and wait at most ``seconds`` for its end. It continues after that; a caller who asks again learns how it ended."""
         task = asyncio.create_task(self.execute(request, watch))
         self._going_on.add(task)
         task.add_done_callback(self._going_on.discard)
@@ -243,7 +243,7 @@ def _words(error: Exception) -> str:
 
 
 def _usage(event: UsageEvent, request: ExecutionRequest, caller: Caller, now: int) -> Usage:
-    """Usage as it is recorded: within bounds, whatever a graph says."""
+    """Usage as it is recorded: within bounds, whatever a graph reports."""
     numbers = {
         name: min(max(int(getattr(event, name)), 0), MAX_INTEGER)
         for name in ("input_tokens", "output_tokens", "cost")

@@ -1,4 +1,4 @@
-"""The grants of schedules that run graphs: made with them, and checked when they change."""
+"""The grants of schedules that run graphs: created with the schedules, and checked when these change."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _replace = msgspec.structs.replace
 async def grants_for(
     scope: OwnerScope, wanted: Mapping[ScheduleKey, NewSchedule], actions: Mapping[ScheduleKey, Action]
 ) -> dict[ScheduleKey, Grant]:
-    """A new grant for each new schedule that runs a graph and names none, scoped to that graph; refuse an account without credit."""
+    """A new grant, scoped to the graph, for each new schedule that runs a graph and names no grant; refuse an account without credit."""
     made: dict[ScheduleKey, Grant] = {}
     for key, action in actions.items():
         if action.kind != GRAPH:
@@ -45,9 +45,9 @@ async def granted(work: UnitOfWork, schedule: Schedule, grants: Mapping[Schedule
 
 
 async def regranted(work: UnitOfWork, old: Schedule | None, new: Schedule) -> Schedule:
-    """A schedule as it is stored: another grant, or the old one for another graph, must hold for it now.
+    """A schedule as it is stored. A new grant, or the old one for a new graph, must hold for it now.
 
-    A schedule with another grant needs no attention any more. One that runs no graph has no grant.
+    A schedule with a new grant no longer needs attention. One that runs no graph has no grant.
     """
     if new.action.kind != GRAPH:
         if new.execution_grant_id and (old is None or old.action.kind != GRAPH):
@@ -62,7 +62,7 @@ async def regranted(work: UnitOfWork, old: Schedule | None, new: Schedule) -> Sc
 
 
 def _consented(schedule: Schedule) -> Schedule:
-    """A schedule that makes up no slots without the consent of who pays for them."""
+    """The schedule, changed so that it makes up no slots without the consent of the payer."""
     policies = schedule.policies
     if policies.backfill_limit is not None:
         return schedule

@@ -12,7 +12,7 @@ FIELD = "the state of the graph"
 
 
 class GraphMemoryTable:
-    """Texts by run and key, sealed if there is a key for that: a graph may put what it knows of its caller into its state."""
+    """Texts by run and key, sealed if a secret key is set: a graph may keep what it knows about its caller in its state."""
 
     def __init__(self, store: StoreAccess, now: Callable[[], int], sealer: Sealer, *, seals: bool) -> None:
         self._store = store
@@ -21,7 +21,7 @@ class GraphMemoryTable:
         self._seals = seals
 
     async def load(self, run_id: str) -> dict[str, str]:
-        """All that is kept of a run."""
+        """All stored texts of a run."""
         async with self._store.reading() as transaction:
             found = await transaction.graph_state(run_id)
         return await asyncio.to_thread(self._opened, found) if self._seals else found

@@ -58,7 +58,7 @@ def graph_action(graph_id: str, given: Any) -> Action:  # noqa: ANN401 - any JSO
 
 
 def graph_policies(base: Policies, given: Mapping[str, Any]) -> Policies:
-    """Policies with those changed that are given in the words of graph schedules."""
+    """Policies changed by the given fields of a graph's schedule."""
     new = base
     if "concurrency_policy" in given:
         new = _replace(new, overlap=_OVERLAPS[Concurrency(given["concurrency_policy"])])
@@ -76,7 +76,7 @@ def graph_policies(base: Policies, given: Mapping[str, Any]) -> Policies:
 
 
 def new_graph_fields(graph_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a new schedule of a graph; ``given`` are those that a caller names."""
+    """The fields of a new schedule, from the given fields of a graph's schedule."""
     for name in ("cron", "timezone"):
         if name not in given:
             raise InvalidInputError(name, "is missing")
@@ -89,7 +89,7 @@ def new_graph_fields(graph_id: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def graph_edit(schedule: Schedule, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of an edit that changes what is given, and nothing else, of a schedule of a graph."""
+    """The fields of an edit that changes only the given fields of a graph's schedule."""
     if schedule.action.kind != GRAPH:
         raise InvalidInputError(next(iter(given)), "goes with a schedule of a graph only")
     edit: dict[str, Any] = {}
@@ -111,7 +111,7 @@ def graph_edit(schedule: Schedule, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def graph_fields(schedule: Schedule) -> dict[str, Any]:
-    """What a schedule of a graph shows besides what every schedule shows; nothing for others."""
+    """The additional fields that a schedule of a graph shows; none for other schedules."""
     if schedule.action.kind != GRAPH:
         return {}
     policies = schedule.policies
@@ -125,7 +125,7 @@ def graph_fields(schedule: Schedule) -> dict[str, Any]:
 
 
 def _cron(schedule: Schedule) -> str | None:
-    """The cron expression of a schedule, if that is all that its spec is."""
+    """The cron expression of a schedule, if its spec is nothing else."""
     try:
         crons = Spec.parse(schedule.spec).canonical().get("crons", [])
     except Exception:  # its view says what is wrong
@@ -134,9 +134,9 @@ def _cron(schedule: Schedule) -> str | None:
 
 
 def graph_run(entry: Run | UnstartedRange) -> dict[str, Any]:
-    """A run of a graph, or slots that did not run, in the ledger's words for graphs.
+    """A run of a graph, or slots that did not run, in the words of graph schedules.
 
-    A run has its ``run_id`` from when its execution first starts.
+    A run has a ``run_id`` once its execution has first started.
     """
     if isinstance(entry, UnstartedRange):
         return {

@@ -1,4 +1,4 @@
-"""The search of the ledger across schedules: runs and unstarted ranges together, newest first, page by page."""
+"""Search the ledger across schedules: runs and unstarted ranges together, newest first, page by page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from horae.store.port import LAST, LedgerFilter, Transaction
 MAX_EXAMINED = 10_000
 """How many runs and ranges one page examines: it then ends, with a cursor, however few of them match."""
 CHUNK = 1000
-"""How many of them one statement reads."""
+"""How many runs or ranges one statement reads."""
 SKEW_MS = 60_000
 """How far the moments of two runs may be out of the order of their numbers: nodes decide at the same time."""
 
@@ -43,7 +43,7 @@ class _Reader:
         self._ended = False
 
     async def head(self) -> _Examined | None:
-        """The next one, if there is one."""
+        """The next run or range, if there is one."""
         if not self._waiting and not self._ended:
             found = await self._read(self._last, self._chunk)
             self._ended = len(found) < self._chunk
@@ -53,7 +53,7 @@ class _Reader:
         return self._waiting[0] if self._waiting else None
 
     def take(self) -> None:
-        """Go past the next one."""
+        """Move past the head."""
         self.place = self._waiting.popleft().place
 
 
@@ -91,7 +91,7 @@ async def search_ledger(
 async def _readers(
     transaction: Transaction, only: LedgerFilter, limit: int, cursor: str | None
 ) -> tuple[_Reader, _Reader]:
-    """What reads the runs and the ranges, from the places that a cursor names."""
+    """The readers of runs and of ranges, at the places that a cursor names."""
     number, *range_place = (
         (LAST, only.until, LAST) if cursor is None else place_of(cursor, tuple[int, int, int])
     )

@@ -47,7 +47,7 @@ class TriggerFields(TypedDict, total=False):
 
 
 class Trigger(TriggerBody, frozen=True, kw_only=True):
-    """A manual start; unset fields are those of the schedule."""
+    """A manual start; unset fields take the schedule's values."""
 
     author: str = ""
 
@@ -153,7 +153,7 @@ async def start_backfills(
 async def _start_backfill(
     work: UnitOfWork, schedule: Schedule, request: BackfillRequest, slots: int
 ) -> Backfill:
-    """Create a backfill; refuse it while too many others are open, because each decision about the schedule reads all of these."""
+    """Create a backfill; refuse it while too many others are open, because each decision about the schedule reads them all."""
     transaction, now, most_open = work.transaction, work.now, work.scope.config.open_backfills
     work.scope.check_start(schedule, other_input=request.input is not None)
     own = stored_json(request.input)
@@ -187,8 +187,8 @@ def preview_of(spec: Spec, start_ms: int, end_ms: int, most: int) -> BackfillPre
 
 
 def given_up(runs: Iterable[Run], reason: Reason, now: int) -> list[Run]:
-    """Those of some open runs that end because nothing asks for them any more: running ones continue, the others never start, or
-    not again.
+    """The given open runs that end now because their cause is gone: running ones continue, the others never start, or never
+    again.
     """
     return [
         _replace(run, status=Status.CANCELLED if run.attempt else Status.DROPPED, reason=reason, ended_at_ms=now)
@@ -198,5 +198,5 @@ def given_up(runs: Iterable[Run], reason: Reason, now: int) -> list[Run]:
 
 
 def cancelled_backfill(backfill: Backfill, now: int) -> Backfill:
-    """A backfill of which no more slots become runs."""
+    """A cancelled backfill: no more of its slots become runs."""
     return _replace(backfill, status=BackfillStatus.CANCELLED, ended_at_ms=now)

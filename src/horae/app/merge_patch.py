@@ -27,7 +27,7 @@ def merge(old: Document, change: Document) -> Document:
 
 
 def merged_policies(policies: Policies, change: Document) -> Policies:
-    """Policies with some of them changed; ``null`` restores the default."""
+    """Policies with a change applied; ``null`` restores a default."""
     try:
         return msgspec.convert(merge(msgspec.to_builtins(policies), change), Policies)
     except msgspec.ValidationError as error:
@@ -35,7 +35,7 @@ def merged_policies(policies: Policies, change: Document) -> Policies:
 
 
 def merged_spec(stored: str, change: Document | str) -> Document | str:
-    """A stored spec with parts of it changed. A cron expression replaces it, and so does a document if it cannot be read."""
+    """A stored spec with a change applied. A cron expression replaces it, and so does a document if the stored one cannot be read."""
     if isinstance(change, str):
         return change
     try:

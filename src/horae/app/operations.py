@@ -64,7 +64,7 @@ class ScopedOperations:
         """Evaluates specs with a function without side effects, in a thread if it takes long."""
         self.now = scope.now
         self._own = scope if scope.owner is not None else scope.for_owner("")
-        """The scope of the owner of what is created here."""
+        """The scope in which schedules are created: without an owner, that of things without one."""
 
     async def once(
         self,
@@ -81,7 +81,7 @@ class ScopedOperations:
     ) -> Schedule:
         """Run an action once, after a span or at a time: a schedule with one time.
 
-        ``key`` is its id, and makes the call idempotent: the same key again creates nothing, and returns the schedule that is there.
+        ``key`` is the schedule's id, and makes the call idempotent: the same key again creates nothing and returns the existing schedule.
         """
         wanted = policies_of(Policies(), policies, retries=retries, timeout=timeout)
         run = SingleRun(

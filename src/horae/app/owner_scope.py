@@ -49,7 +49,7 @@ class _DryRunEnded(Exception):  # noqa: N818 - it undoes a transaction, and is n
 
 
 class UnitOfWork(NamedTuple):
-    """What a change works with: its scope, its transaction, the answers about specs that it needs, and the time that it is made at."""
+    """The parts of a change: its scope, its transaction, the answers about specs that it needs, and its time."""
 
     scope: OwnerScope
     transaction: Transaction
@@ -57,7 +57,7 @@ class UnitOfWork(NamedTuple):
     now: int
 
     async def locked(self, schedule_id: str, *, unreadable: bool = False) -> Schedule:
-        """A schedule, locked until the end of the change. One with ``unreadable`` fields only if the caller takes it."""
+        """A schedule, locked until the end of the change. A schedule with unreadable fields is an error unless ``unreadable`` allows it."""
         found = await self.transaction.schedules([await self.scope.key(self.transaction, schedule_id)])
         if not found:
             raise ScheduleNotFoundError(schedule_id)
@@ -84,7 +84,7 @@ class OwnerScope:
         self.store = store
         self.now = now
         self.wake = wake
-        """Wakes the engine; may be told the names of the only deciders whose data changed."""
+        """Wakes the engine: every decider, or only the named ones."""
         self.executors = executors
         self.config = config
         self.billing = billing or Billing(
@@ -111,7 +111,7 @@ class OwnerScope:
         return await self.evaluator.run(self.owner or "", work)
 
     async def evaluate_in_thread(self, work: Callable[[], T]) -> T:
-        """The same, always in a thread: for work that must not be called twice."""
+        """Like :meth:`evaluate`, but always in a thread: for work that must not be called twice."""
         return await self.evaluator.in_thread(self.owner or "", work)
 
     def answers(self) -> Answers:
@@ -130,9 +130,9 @@ class OwnerScope:
         now: int | None = None,
         dry_run: bool = False,
     ) -> T:
-        """Make a change in one transaction, and wake the engine; the transaction of a dry run is undone.
+        """Make a change in one transaction, and wake the engine; the transaction of a dry run is rolled back.
 
-        It is made again whenever an answer about a spec had to be computed outside it.
+        The transaction is repeated whenever an answer about a spec had to be computed outside it.
         """
         answers = answers or self.answers()
         now = self.now() if now is None else now
@@ -140,17 +140,17 @@ class OwnerScope:
         async def attempt() -> T:
             with contextlib.suppress(_DryRunEnded):
                 async with self.store.transaction() as transaction:
-                    done = await act(UnitOfWork(self, transaction, answers, now))
+                    result = await act(UnitOfWork(self, transaction, answers, now))
                     if dry_run:
                         raise _DryRunEnded
-            return done
+            return result
 
-        done = await answers.carry_out(attempt)
+        result = await answers.carry_out(attempt)
         self.wake()
-        return done
+        return result
 
     async def check_actions(self, actions: Iterable[Action], had: str | None = None) -> None:
-        """Require each action to be registered by this program, or announced by a live node; not the one that a schedule ``had``."""
+        """Require each action, except the one that the schedule ``had``, to be registered by this program or announced by a live node."""
         executors = self.executors
         addresses = {each.address for each in actions} - {had}
         unknown = {each for each in addresses if not executors.knows(each)}
@@ -160,15 +160,15 @@ class OwnerScope:
                 raise UnknownActionError(missing[0], sorted({*announced, *executors.actions}))
 
     def check_start(self, schedule: Schedule, *, other_input: bool) -> None:
-        """Refuse to start an action that the operator does not allow; with other input, it is as if it were stored now."""
+        """Refuse to start an action that the operator does not allow; with other input, the scope that stored it does not count."""
         stored = set[str]() if other_input else {schedule.permitted_by}
         self.executors.permissions.check(schedule.action.address, schedule.owner, {*self.scopes, *stored})
 
     async def key(self, transaction: Transaction, schedule_id: str) -> ScheduleKey:
-        """What the store calls a schedule, whether or not there is one.
+        """The store's key of a schedule, whether or not the schedule exists.
 
-        In the scope of an owner that needs no look at the database, so nothing can depend on what other owners have. In the scope of all
-        owners it is the schedule that has the id, or else the deleted one that had it; if there are several, an owner must be named.
+        In the scope of an owner this does not read the database, so nothing can depend on what other owners have. In the scope of all
+        owners it is the schedule with the id, or else the deleted one that had it; if there are several, an owner must be named.
         """
         if self.owner is not None:
             return schedule_key(self.owner, schedule_id)
@@ -200,7 +200,7 @@ class OwnerScope:
         sizes: Callable[[Transaction, ScheduleKey, int], Awaitable[Sequence[tuple[int, ...]]]],
         entries: Callable[[Transaction, ScheduleKey, int], Awaitable[Sequence[L]]],
     ) -> Page[L]:
-        """A page of a schedule's ledger, newest first. ``sizes`` has the place of each entry in the ledger, and its size in
+        """A page of a schedule's ledger, newest first. ``sizes`` reads the place of each entry in the ledger, and its size in
         bytes: the page ends early if the entries are large. A ledger outlives its schedule.
         """
         limit = page_limit(limit)
@@ -221,7 +221,7 @@ class OwnerScope:
         return found[0]
 
     def sees(self, entry: Run | Backfill) -> bool:
-        """Whether an entry of a ledger is one of the scope's."""
+        """Whether an entry of a ledger belongs to the scope."""
         return self.owner in {None, owner_and_id(entry.schedule_key)[0]}
 
     def only(self, wanted: Filter | None) -> Filter:

@@ -32,16 +32,16 @@ class Page(list[T]):
 
 
 def page_limit(limit: int) -> int:
-    """How many items a page may have, of those that a caller asks for."""
+    """How many items a page may have, if a caller asks for ``limit``."""
     if limit < 1:
         raise InvalidInputError("limit", f"must be at least 1, and is {limit}")
     return min(limit, MOST)
 
 
 def fitting(sizes: Sequence[int], limit: int) -> tuple[int, bool]:
-    """How many of up to ``limit`` items, by their sizes in bytes, a page has, and whether there may be more.
+    """How many items, of up to ``limit`` with these sizes in bytes, fit a page, and whether there may be more.
 
-    A page has at least one item, however large, if there is any: so paging always advances.
+    If there is an item, a page has at least one, however large: so paging always advances.
     """
     number = size = 0
     while number < len(sizes) and size < MAX_BYTES:
@@ -66,9 +66,9 @@ def number_before(cursor: str | None) -> int:
 async def read_newest(
     read: Callable[[int, int], Awaitable[Sequence[N]]], limit: int, before: int, size_of: Callable[[N], int]
 ) -> Page[N]:
-    """A page of entries, newest first. ``read`` takes the number before which they are, and how many.
+    """A page of entries, newest first. ``read`` takes the number before which to begin, and how many to read.
 
-    They are read a few at a time, and then more, until the page is long or large enough: what is read is bounded too.
+    Entries are read in growing chunks until the page is long or large enough, so that the reading is bounded too.
     """
     limit = page_limit(limit)
     found: list[N] = []
@@ -86,12 +86,12 @@ async def read_newest(
 
 
 def cursor_of(*place: str | int) -> str:
-    """The cursor of a place in a list, as a text that means nothing to a reader."""
+    """The cursor of a place in a list, as an opaque text."""
     return base64.urlsafe_b64encode(msgspec.json.encode(place)).decode().rstrip("=")
 
 
 def place_of(cursor: str, kind: type[T]) -> T:
-    """The place that a cursor stands for; refuse a text that is none, or the cursor of another list."""
+    """The place that a cursor stands for; refuse any other text, and the cursor of another list."""
     try:
         padded = cursor.replace("-", "+").replace("_", "/") + "=" * (-len(cursor) % 4)
         place = msgspec.json.decode(binascii.a2b_base64(padded, strict_mode=True), type=kind)
@@ -99,13 +99,13 @@ def place_of(cursor: str, kind: type[T]) -> T:
             _check(part)
     except ValueError:  # of any of these
         raise InvalidInputError(
-            "cursor", "is none that a page of this list gave", hint="leave it out to begin anew"
+            "cursor", "is none that a page of this list gave", hint="leave it out to start from the beginning"
         ) from None
     return place
 
 
 def _check(part: str | int) -> None:
-    """Refuse what no database stores."""
+    """Refuse a value that no database stores."""
     if isinstance(part, str):
         check_text("cursor", part)
     elif not 0 <= part < 2**63:

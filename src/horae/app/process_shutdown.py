@@ -1,4 +1,4 @@
-"""A process that ends as it should: on a signal it waits for what is running, on a second one for nothing, and it always ends."""
+"""Ends a process in order: the first signal waits for running attempts, the second for nothing, and the process always ends."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _log = logging.getLogger("horae")
 
 
 class Servable(Protocol):
-    """What a process needs of an app."""
+    """The part of an app that a process needs."""
 
     config: Config
     worker: Worker
@@ -62,7 +62,7 @@ def run_until_signal(app: Servable) -> None:
 
 @contextlib.contextmanager
 def only_imported() -> Iterator[None]:
-    """Import a module for its app, which another process runs: one that runs it at once is refused."""
+    """Import a module for its app without running it: ``app.run()`` at import is refused."""
     token = _imported.set(True)
     try:
         yield
@@ -91,7 +91,7 @@ async def _serve(app: Servable) -> None:
 
 
 def handle_signals(ask: Callable[[], None], limit: Callable[[], object]) -> None:
-    """Call ``ask`` in the event loop at each signal; ``limit`` does not rely on the loop, which an action may block."""
+    """At each signal, call ``limit`` at once and ``ask`` in the event loop, which an action may block."""
     loop = asyncio.get_running_loop()
 
     def hear(*_: object) -> None:
@@ -105,7 +105,7 @@ def handle_signals(ask: Callable[[], None], limit: Callable[[], object]) -> None
 
 @contextlib.contextmanager
 def _handlers_restored() -> Iterator[None]:
-    """Give the program back the handlers of signals that it had."""
+    """Restore the program's own signal handlers."""
     if threading.current_thread() is not threading.main_thread():  # it has none
         yield
         return

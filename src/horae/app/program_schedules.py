@@ -1,4 +1,4 @@
-"""The schedules that a program defines beside its functions: checked where they are written, stored when the program starts."""
+"""The schedules that a program defines beside its functions: checked at the definition, stored when the program starts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from horae.store.port import BEGINNING
 
 F = TypeVar("F", bound=ActionFunction)
 DEFINED = ("spec", "action", "policies", "description", "tags")
-"""The fields that a definition determines. What an operator changes besides, such as a pause and its note, stays."""
+"""The fields that a definition determines. Other changes by an operator, such as a pause and its note, stay."""
 _replace = msgspec.structs.replace
 
 
@@ -53,7 +53,7 @@ class Program:
 
     @property
     def label(self) -> str:
-        """What the stored schedules name as their manager."""
+        """The manager that the stored schedules name."""
         return f"program:{self.name}"
 
     @checked_call
@@ -76,8 +76,8 @@ class Program:
     ) -> Callable[[F], F]:
         """Register a function as an action, and define a schedule for it, which is stored when the app starts.
 
-        ``spec`` is a cron expression, a document or a ``Spec``; ``every`` and ``at`` say it otherwise. ``id`` is the function's
-        name unless given. A mapping of ``policies`` changes some, ``Policies`` replace all; the named options come on top.
+        ``spec`` is a cron expression, a document or a ``Spec``; ``every`` and ``at`` are alternatives to it. ``id`` defaults to the
+        function's name. A mapping of ``policies`` changes some defaults, ``Policies`` replace all; the named options come on top.
         """
         found = spec_of(spec, every, at, timezone)
         chosen = policies_of(
@@ -116,7 +116,7 @@ class Program:
         draft(new, self._scope.executors.read(new.action), self._scope, self._scope.now(), calendars)
 
     def adopt(self, other: Program) -> None:
-        """Take over the definitions of another app of this process, and its name, as it is the program that has any."""
+        """Take over the definitions of another app of this process; if it has any, also its name."""
         if other.definitions:
             self.name = other.name
             self.definitions |= {
@@ -125,7 +125,7 @@ class Program:
             self.unstored = True
 
     async def store(self) -> None:
-        """Create the schedules that are defined, change those whose definitions have changed, and mark those without one."""
+        """Create the defined schedules, update those whose definitions changed, and mark those that are no longer defined."""
         owners = {schedule_id: owner for owner, schedule_id in await self._stored()}
         for new in self.definitions.values():
             # One that was handed over to this program keeps its owner.

@@ -32,19 +32,19 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
     clock_off_ms: Annotated[
         int | None,
         about(
-            "How much this machine's clock was last seen to be off the database's, which is allowed for; unknown without one."
+            "The last measured offset of this machine's clock from the database's, which is corrected for; null if the database has no clock."
         ),
     ] = None
-    lease: Annotated[bool, about("Whether this is a node, and no other can have taken it for dead.")] = False
+    lease: Annotated[bool, about("Whether this is a node, and no other node can consider it dead.")] = False
     generating: Annotated[
         bool,
-        about("Whether it decides what is due; one with older time-zone data than another node does not."),
+        about(
+            "Whether the node decides what is due; a node with older time-zone data than another does not."
+        ),
     ] = False
     unreadable: Annotated[
         int,
-        about(
-            "How many schedules cannot be read, as far as seen; these do not run. `horae check` names them."
-        ),
+        about("How many schedules are known to be unreadable; these do not run. `horae check` names them."),
     ] = 0
 
     clock_off = Span[timedelta | None]()
@@ -73,7 +73,7 @@ class ReadinessCheck:
         self._proving = asyncio.Lock()
         self._proven_at: float | None = None
         self.leaving = False
-        """Whether the process was asked to end: it still answers, and nothing more is to be sent to it."""
+        """Whether the process was asked to end: it still answers, but should get no more requests."""
 
     async def check(self) -> Readiness:
         """Whether the app can do its work now. Messages of the database or its driver go to the log only."""

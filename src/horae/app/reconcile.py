@@ -107,7 +107,7 @@ async def _write(transaction: Transaction, plan: TaskPlan, now: int) -> None:
 
 
 def _unwanted(row: RawSchedule, runs: tuple[Run, ...]) -> StoredTask:
-    """A task that will be removed; values that cannot be read do not matter."""
+    """A task that will be removed, so that unreadable values do not matter."""
     name = ""
     with contextlib.suppress(msgspec.DecodeError, TypeError, KeyError):
         name = str(msgspec.json.decode(str(row.action))["input"]["task"])

@@ -1,4 +1,4 @@
-"""Schedules whose stored rows cannot be read, because they were changed by hand or by another version: what is wrong, and repairs."""
+"""Find and repair schedules whose stored rows cannot be read, because they were changed by hand or by another version."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ def _with_faults(schedules: Sequence[Schedule]) -> list[Schedule]:
 
 
 def repaired(old: Schedule, edit: Edit, faults: dict[str, str], now: int) -> tuple[Schedule, Edit]:
-    """A schedule with unreadable fields, and the edit that replaces all of them, as they can be applied.
+    """Prepare a schedule with unreadable fields, and the edit that replaces all of them, to be applied.
 
-    A schedule that a node has set aside goes on with it, unless the edit says otherwise. What slots an unreadable spec named is
-    unknown: the schedule begins anew.
+    The edit resumes a schedule that a node has set aside, unless it says otherwise. The slots of an unreadable spec are unknown: the
+    schedule starts afresh.
     """
     if left := {name: why for name, why in faults.items() if not _is_given(edit, name)}:
         raise ScheduleUnreadableError(old.id, left)

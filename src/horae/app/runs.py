@@ -91,7 +91,7 @@ class Runs:
     ) -> Page[LogLine]:
         """A page of what the attempts of a run logged, or one of them, in order.
 
-        ``next`` is ``None`` when no more lines can come; while the run is open, it leads to those that come later.
+        ``next`` is ``None`` when no more lines can come; while the run is open, it leads to the later lines.
         """
         async with self._scope.store.reading() as transaction:
             run = await self._scope.run(transaction, run_id)
@@ -107,7 +107,7 @@ class Runs:
         )  # fmt: skip
 
     async def latest(self, schedules: Iterable[Schedule]) -> Mapping[ScheduleKey, LatestOutcome]:
-        """What became of the latest slot of each of some schedules, by their keys; a schedule that has had none is missing."""
+        """The outcome of the latest slot of each schedule, by schedule key; schedules that have had no slot are missing."""
         keys = [each.key for each in schedules]
         async with self._scope.store.reading() as transaction:
             return await transaction.latest_outcomes(keys) if keys else {}
@@ -127,8 +127,9 @@ class Runs:
     ) -> Page[Run | UnstartedRange]:
         """The runs and unstarted ranges of all schedules that match every given parameter, the latest decided first.
 
-        ``without_reasons`` leaves out what ended for one of these. ``since`` and ``until`` are about when they were decided: at or after the one, before the other. A page examines at most
-        10,000 of them, so it may have fewer than ``limit`` items, or none, and still a ``next``.
+        ``without_reasons`` leaves out those that ended for one of the reasons. ``since`` and ``until`` bound the time of the
+        decision: at or after ``since``, before ``until``. A page examines at most 10,000 entries, so it may have fewer than
+        ``limit`` items, or none, and still a ``next``.
         """
         statuses = [status] if isinstance(status, str) else list(Status) if status is None else status
         since_ms, until_ms = window_ms(since, until)
@@ -157,9 +158,9 @@ class Runs:
         author: str = "",
         note: str = "",
     ) -> Run:
-        """Start the slot of an ended run again, as a new run that names it in ``rerun_of``, with the same input unless one is given.
+        """Run the slot of an ended run again, as a new run that names the old one in ``rerun_of``. The input is the same unless given.
 
-        It runs the schedule's present action, also while the schedule is paused.
+        The new run executes the schedule's current action, even while the schedule is paused.
         """
         trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
         seen = await self.get(run_id)
@@ -186,7 +187,7 @@ class Runs:
     async def report(
         self, run_id: str, token: str, what: str, *, result: object = None, failure: str | None = None
     ) -> Run:
-        """Take a report of an external worker with the run's report token: ``started``, ``heartbeat``, ``succeeded`` or ``failed``.
+        """Accept a report of an external worker with the run's report token: ``started``, ``heartbeat``, ``succeeded`` or ``failed``.
 
         ``stop`` of the returned run says whether the worker must stop.
         """
@@ -196,7 +197,7 @@ class Runs:
         return run
 
     async def check_token(self, run_id: str, token: str) -> None:
-        """Refuse a report token that does not belong to the run's current attempt; check nothing else."""
+        """Refuse a report token that is not that of the run's current attempt; check nothing else."""
         await check_report(self._scope.store, Report(run_id=run_id, token=token, what="heartbeat"))
 
     async def _stop(self, run_id: str, how: str, reason: Reason, status: Status) -> Run:

@@ -1,4 +1,4 @@
-"""The fields of a schedule that its owner sets, declared once: types that create, replace, change or show a schedule derive from it.
+"""The fields of a schedule that its owner sets, declared once: the types that create, replace, change or show a schedule derive from here.
 
 Bounds here only document: :mod:`horae.app.field_checks` enforces them, with better messages.
 """
@@ -73,47 +73,49 @@ class Body(Checked, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class TriggerBody(Body, frozen=True):
-    """A start right now; omitted fields are those of the schedule."""
+    """A start right now; omitted fields take the schedule's values."""
 
     overlap: Annotated[Overlap | None, about("What happens if another run is going on.")] = None
-    input: Annotated[Any, about("What the action gets this time.")] = msgspec.UNSET
-    note: Annotated[Text, about("Why.")] = ""
+    input: Annotated[Any, about("The action's input for this run.")] = msgspec.UNSET
+    note: Annotated[Text, about("Why the run was started.")] = ""
 
 
 class BackfillBody(Body, frozen=True):
     """A range to backfill, both ends included."""
 
-    start: Annotated[Moment, about("The first moment, with an offset.")]
-    end: Annotated[Moment, about("The last moment, with an offset.")]
+    start: Annotated[Moment, about("The start of the range, with an offset.")]
+    end: Annotated[Moment, about("The end of the range, with an offset.")]
     overlap: Annotated[Overlap | None, about("What happens if another run is going on.")] = None
-    input: Annotated[Any, about("What the action gets; null is the schedule's own.")] = None
-    note: Annotated[Text, about("Why.")] = ""
+    input: Annotated[Any, about("The action's input; null means the schedule's own.")] = None
+    note: Annotated[Text, about("Why the backfill was started.")] = ""
 
 
 class ScheduleFields(Body, frozen=True):
     """The fields of a schedule that its owner sets."""
 
     spec: SpecField
-    policies: Annotated[Policies, about("What becomes of its slots.")] = Policies()
-    paused: Annotated[bool, about("Whether it is paused.")] = False
-    note: Annotated[Text, about("Why it is paused, or anything else.")] = ""
+    policies: Annotated[Policies, about("What happens to its slots.")] = Policies()
+    paused: Annotated[bool, about("Whether the schedule is paused.")] = False
+    note: Annotated[Text, about("Why the schedule is paused, or any other note.")] = ""
     remaining_actions: Annotated[
-        Natural | None, about("How many automatic starts it has left; null is any number.")
+        Natural | None, about("How many automatic starts are left; null means no limit.")
     ] = None
-    description: Annotated[Text, about("What it is for, in words for people.")] = ""
-    tags: Annotated[Tags, about("Words to find it by.")] = ()
-    memo: Annotated[dict[str, Any], about("What its owner wants to remember: any JSON, at most 64 KiB.")] = (
+    description: Annotated[Text, about("What the schedule is for, in words for people.")] = ""
+    tags: Annotated[Tags, about("Words to find the schedule by.")] = ()
+    memo: Annotated[
+        dict[str, Any], about("Notes of the owner, which Horae only stores: any JSON, at most 64 KiB.")
+    ] = msgspec.field(default_factory=dict)
+    search_attributes: Annotated[SearchAttributes, about("Names and values to find the schedule by.")] = (
         msgspec.field(default_factory=dict)
     )
-    search_attributes: Annotated[SearchAttributes, about("Names and values to find it by.")] = msgspec.field(
-        default_factory=dict
-    )
     managed_by: Annotated[
-        Text, about("The program or file that defines it; empty if it was created by hand.")
+        Text, about("The program or file that defines the schedule; empty if it was created by hand.")
     ] = ""
     execution_grant_id: Annotated[
         Text,
-        about("The grant under which its graph runs; without one, creating it makes one for that graph."),
+        about(
+            "The grant under which the graph runs. If omitted, creating the schedule creates a grant for that graph."
+        ),
     ] = ""
 
 
@@ -131,7 +133,7 @@ class GivenFields(TypedDict, total=False):
     managed_by: str
     execution_grant_id: str
     input: Any
-    """What the action gets: any JSON."""
+    """The action's input: any JSON."""
 
 
 Fill = Literal["declared", "required", "unset"]
@@ -197,15 +199,15 @@ _CHECKS: dict[str, Callable[[Any], None]] = {
 _MAPPINGS = (("memo", stored_memo), ("search_attributes", stored_search))
 
 
-def stored_fields(said: dict[str, Any]) -> dict[str, Any]:
+def stored_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """The values of schedule fields as they will be read again; those that cannot be stored are refused.
 
     Everything that creates or changes a schedule comes through here.
     """
-    for name, given in said.items():
+    for name, given in fields.items():
         if given and name in _CHECKS:
             _CHECKS[name](given)
     for name, as_stored in _MAPPINGS:
-        if given := said.get(name):
-            said = {**said, name: as_stored(given)}
-    return said
+        if given := fields.get(name):
+            fields = {**fields, name: as_stored(given)}
+    return fields

@@ -1,4 +1,4 @@
-"""What the options of ``@app.schedule`` and ``once`` mean: a spec and policies. Pure."""
+"""Translate the options of ``@app.schedule`` and ``once`` to a spec and policies. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from horae.spec.duration import Duration, duration_text, milliseconds
 
 CatchUpLike = CatchUp | CatchUpName | CatchUpPolicy | CatchUpFields
 Times = datetime | str | Iterable[datetime | str]
-"""One time or several. Without an offset it is in the time zone of the schedule."""
+"""One time or several. A time without an offset is in the time zone of the schedule."""
 
 
 def spec_of(

@@ -1,4 +1,4 @@
-"""Views of schedules, their specs, versions and times. What else readers see is in :mod:`horae.app.views`."""
+"""Views of schedules, their specs, versions and times. The other views are in :mod:`horae.app.views`."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ class ScheduleView(View, frozen=True):
     skip_next: int
     attention: str
     unreadable: Annotated[
-        dict[str, str], about("The fields of its row that cannot be read, and what is wrong with each.")
+        dict[str, str],
+        about("The fields of the stored row that cannot be read, and what is wrong with each."),
     ]
     orphaned: bool
     version: int
@@ -51,16 +52,16 @@ class ScheduleView(View, frozen=True):
     updated_at: datetime
     next_time: datetime | None
     owner_user_id: Annotated[
-        str | msgspec.UnsetType, about("Of a schedule of a graph, as are those that follow.")
+        str | msgspec.UnsetType, about("Only schedules of graphs have this field and the following ones.")
     ] = msgspec.UNSET
     graph_id: str | msgspec.UnsetType = msgspec.UNSET
     input: Any = msgspec.UNSET
     cron: Annotated[
-        str | msgspec.UnsetType | None, about("Null if its spec is more than one cron expression.")
+        str | msgspec.UnsetType | None, about("Null if the spec is more than one cron expression.")
     ] = msgspec.UNSET
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
     next_run_at: datetime | msgspec.UnsetType | None = msgspec.UNSET
-    last_run_at: Annotated[datetime | msgspec.UnsetType | None, about("When its latest run began.")] = (
+    last_run_at: Annotated[datetime | msgspec.UnsetType | None, about("When the latest run began.")] = (
         msgspec.UNSET
     )
     concurrency_policy: str | msgspec.UnsetType = msgspec.UNSET
@@ -90,7 +91,7 @@ class ScheduleView(View, frozen=True):
 
 
 def _of_graph(schedule: Schedule, when: dict[str, Any]) -> dict[str, Any]:
-    """What a schedule of a graph shows besides; its last start is for the caller to add."""
+    """The additional fields of a schedule of a graph; the caller adds its last start."""
     shown = graph_fields(schedule)
     return shown and {**shown, "next_run_at": when["next_time"], "last_run_at": None}
 
@@ -99,15 +100,15 @@ class GraphRunView(View, frozen=True):
     """A run of a graph, or consecutive slots that did not run for one reason."""
 
     id: str | None
-    run_id: Annotated[
-        str | None, about("Null until its execution first starts; the same for all its attempts.")
-    ]
+    run_id: Annotated[str | None, about("Null until the execution first starts; the same for all attempts.")]
     schedule_id: str
     scheduled_for: datetime
     last_scheduled_for: Annotated[datetime, about("The last of the slots, if there are several.")]
     count: Annotated[int, about("How many slots.")]
     status: Annotated[str, about(enum=["pending", "running", "success", "error", "skipped", "cancelled"])]
-    error_code: Annotated[str | None, about("Why it did not succeed, or did not run: one of the reasons.")]
+    error_code: Annotated[
+        str | None, about("Why the run did not succeed, or why the slots did not run: one of the reasons.")
+    ]
     started_at: datetime | None
     completed_at: datetime | None
     attempt: int = 0
@@ -125,7 +126,9 @@ class StoredSchedule(ScheduleView, frozen=True, kw_only=True):
 
     warnings: Annotated[
         list[str],
-        about("What its owner should know: that it never fires, say, or that some of its times are over."),
+        about(
+            "What the owner should know: for example that the schedule never fires, or that some of its times are over."
+        ),
     ]
 
 
@@ -194,21 +197,21 @@ class UnstartedSlotsView(SlotsView, frozen=True):
 
 
 class ResumptionView(View, frozen=True):
-    """What becomes of the slots that fell due in a pause, and of the starts that waited when it began."""
+    """What happens to the slots that fell due in a pause, and to the starts that waited when it began."""
 
     sentence: str
-    on_resume: Annotated[str, about("The way that was taken.")]
-    other: Annotated[str, about("The other way, which `on_resume` can ask for.")]
-    starts: Annotated[SlotsView | None, about("Those that start now.")]
+    on_resume: Annotated[str, about("The policy that was applied.")]
+    other: Annotated[str, about("The alternative, which `on_resume` can choose.")]
+    starts: Annotated[SlotsView | None, about("The slots that start now.")]
     waits: Annotated[
-        SlotsView | None, about("Those that start when others have ended, or when their time comes.")
+        SlotsView | None, about("The slots that start when other runs have ended, or when their time comes.")
     ]
-    unstarted: Annotated[list[UnstartedSlotsView], about("Those that never start, by reason.")]
-    later: Annotated[int, about("How many are decided after these.")]
+    unstarted: Annotated[list[UnstartedSlotsView], about("The slots that never start, by reason.")]
+    later: Annotated[int, about("How many slots are decided later.")]
 
 
 class ResumedSchedule(ScheduleView, frozen=True, kw_only=True):
-    """A schedule, and what ending its pause starts and does not start."""
+    """A schedule, and what resuming it starts and does not start."""
 
     resumption: ResumptionView
 
@@ -219,7 +222,9 @@ class CreatedView(View, frozen=True):
     id: str
     version: int
     next_time: datetime | None
-    warnings: Annotated[list[str], about("What its owner should know: that it never fires, say.")]
+    warnings: Annotated[
+        list[str], about("What the owner should know: for example that the schedule never fires.")
+    ]
 
     @classmethod
     def computed(cls, schedule: Schedule) -> dict[str, Any]:
@@ -277,7 +282,7 @@ class VersionView(View, frozen=True):
 
 
 def stored_view(schedule: Schedule, now_ms: int) -> StoredSchedule:
-    """A schedule that was created or changed, with what its owner should know."""
+    """A schedule that was created or changed, with warnings for its owner."""
     return view_of(StoredSchedule, schedule, warnings=schedule_warnings(schedule, now_ms))
 
 
@@ -287,7 +292,7 @@ def description_view(description: Description) -> DescribedSchedule:
 
 
 def resumed_view(resumed: Resumed) -> ResumedSchedule:
-    """A schedule, and what ending its pause starts and does not start."""
+    """A schedule, and what resuming it starts and does not start."""
     return view_of(ResumedSchedule, resumed.schedule, resumption=view_of(ResumptionView, resumed.resumption))
 
 
@@ -311,7 +316,7 @@ def policies_view(policies: Policies) -> dict[str, Any]:
 
 
 def _when(schedule: Schedule) -> tuple[dict[str, Any], dict[str, str]]:
-    """The view of a schedule's spec, and the fields of its row that cannot be read. A list still shows the other schedules."""
+    """The view of a schedule's spec, and the unreadable fields of its row: a list must still show the other schedules."""
     faults = schedule.unreadable
     try:
         meaning = _meaning(schedule.spec)

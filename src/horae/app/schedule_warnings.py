@@ -1,4 +1,4 @@
-"""What an owner should know about a schedule that was stored as asked for, although it may not do what was meant."""
+"""Warnings about schedules that were stored as asked for, but may not do what was meant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from horae.policy.slot_times import next_slot_ms, previous_slot_ms
 from horae.spec import Spec
 
 _FIXED = {"EST": "America/New_York", "MST": "America/Denver"}
-"""Names of zones that look like a place's time and have no summer time, and the place that is mostly meant."""
+"""Zone names that look like the time of a place but have no summer time, and the place that is usually meant."""
 
 
 class ScheduleWarning(UserWarning):
@@ -20,7 +20,7 @@ class ScheduleWarning(UserWarning):
 
 
 def schedule_warnings(schedule: Schedule, now_ms: int) -> list[str]:
-    """Sentences about a schedule that was just created or changed; mostly none."""
+    """Warnings about a schedule that was just created or changed; usually none."""
     found = _about_spec(schedule.spec, now_ms)
     if schedule.state.remaining_actions == 0:
         return [*found, "it does not start by itself: remaining_actions is 0"]
@@ -29,7 +29,7 @@ def schedule_warnings(schedule: Schedule, now_ms: int) -> list[str]:
 
 @lru_cache(maxsize=16)
 def _about_spec(text: str, now_ms: int) -> tuple[str, ...]:
-    """Sentences about a spec; cached, because schedules that are created together often share one."""
+    """Warnings about a spec; cached, because schedules that are created together often share one."""
     try:
         spec = Spec.parse(text)
         found = (_never(spec, now_ms), _times_over(spec, now_ms), _fixed_zone(spec))
@@ -39,14 +39,14 @@ def _about_spec(text: str, now_ms: int) -> tuple[str, ...]:
 
 
 def warn_program(schedule_id: str, sentence: str) -> None:
-    """Say one of them to a program, by Python's own ``warnings``."""
+    """Give a warning to the calling program, through Python's own ``warnings``."""
     warnings.warn(
         f'The schedule "{schedule_id}": {sentence}', ScheduleWarning, stacklevel=_level_of_program()
     )
 
 
 def _level_of_program() -> int:
-    """How far up the stack, counted from the caller, the program is that called Horae: the warning names its line."""
+    """The stack level of the program that called Horae, counted from the caller: the warning names its line."""
     level, frame = 0, inspect.currentframe()
     while frame is not None and str(frame.f_globals.get("__name__")).startswith("horae."):
         level, frame = level + 1, frame.f_back
@@ -62,7 +62,7 @@ def _never(spec: Spec, now_ms: int) -> str:
 
 
 def _times_over(spec: Spec, now_ms: int) -> str:
-    """Single times that are over, beside times that are not."""
+    """A warning about single times that are over, if others are not."""
     if not (spec.elements.instants or spec.elements.labels) or next_slot_ms(spec, now_ms) is None:
         return ""
     zone = spec.elements.timezone

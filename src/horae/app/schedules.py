@@ -98,7 +98,7 @@ class Schedules:
     async def create(
         self, schedule_id: str, spec: SpecLike, action: ActionLike, **more: Unpack[CreateFields]
     ) -> Schedule:
-        """Create a schedule; it fires from now on. ``more`` are the other fields of :class:`NewSchedule`."""
+        """Create a schedule, which fires from now on. ``more`` are the other fields of :class:`NewSchedule`."""
         return (await self.create_many([NewSchedule(id=schedule_id, spec=spec, action=action, **more)]))[0]
 
     async def create_many(self, new: Iterable[NewSchedule]) -> list[Schedule]:
@@ -109,7 +109,7 @@ class Schedules:
         return list(created.schedules)
 
     async def _warn(self, schedules: Sequence[Schedule]) -> None:
-        """Tell the calling program what it should know about schedules that it stored."""
+        """Warn the calling program about schedules that it stored."""
         now = self._scope.now()
         found = await self._scope.evaluate(
             lambda: [(each.id, sentence) for each in schedules for sentence in schedule_warnings(each, now)]
@@ -118,9 +118,8 @@ class Schedules:
             warn_program(schedule_id, sentence)
 
     async def create_once(self, new: Iterable[NewSchedule], *, dry_run: bool = False) -> Creation:
-        """The same, idempotent by ``request_id``: of several equal requests one creates, the others get what it created.
-
-        With ``dry_run`` nothing is stored, and the answer is what would be.
+        """Like :meth:`create_many`, but idempotent by ``request_id``: of several equal requests one creates the schedules, and the
+        others get the same schedules. With ``dry_run`` nothing is stored, and the answer is what would be.
         """
         return await Creator(self._scope).create(new, now=self._scope.now(), dry_run=dry_run)
 
@@ -138,14 +137,14 @@ class Schedules:
             return await self._scope.read(transaction, schedule_id)
 
     async def is_of_graph(self, schedule_id: str) -> bool:
-        """Whether there is such a schedule, and it runs a graph."""
+        """Whether the schedule exists and runs a graph."""
         try:
             return (await self.get(schedule_id)).action.kind == GRAPH
         except ScheduleNotFoundError:
             return False
 
     async def last_starts(self, schedules: Sequence[Schedule]) -> Sequence[datetime | None]:
-        """When the latest run of each of some schedules began, of those that run graphs; ``None`` for the others."""
+        """When the latest run of each schedule began; ``None`` for schedules that run no graph."""
         keys = [each.key for each in schedules if each.action.kind == GRAPH]
         if not keys:
             return [None] * len(schedules)
@@ -155,7 +154,7 @@ class Schedules:
         return [None if each is None else instant(each) for each in started]
 
     async def exists(self, schedule_id: str) -> bool:
-        """Whether there is such a schedule."""
+        """Whether the schedule exists."""
         async with self._scope.store.reading() as transaction:
             return bool(await transaction.read_schedules([await self._scope.key(transaction, schedule_id)]))
 
@@ -182,11 +181,11 @@ class Schedules:
         return found
 
     async def describe_many(self, schedule_ids: Sequence[str]) -> Sequence[Description | None]:
-        """The same of several schedules, as they were at one moment; ``None`` for one that is not there."""
+        """The descriptions of several schedules, as of one moment; ``None`` for each that does not exist."""
         return await read_descriptions(self._scope, schedule_ids)
 
     async def recent_runs(self, schedules: Sequence[Schedule], limit: int) -> Sequence[Sequence[Run]]:
-        """The latest runs of each of some schedules, newest first."""
+        """The latest runs of each schedule, newest first."""
         async with self._scope.store.reading() as transaction:
             found = await transaction.recent_runs([each.key for each in schedules], page_limit(limit))
         return [found[each.key] for each in schedules]
@@ -241,8 +240,8 @@ class Schedules:
     async def search(
         self, only: Filter | None = None, *, cursor: str | None = None, limit: int = 100
     ) -> Page[Schedule]:
-        """The same, and soon, however many schedules there are: a page examines at most 4,000 of them, so it may have fewer than
-        ``limit`` items, or none, and still a ``next``. Those that are paused, completed or need attention are found at once.
+        """Like :meth:`list`, but bounded: a page examines at most 4,000 schedules, so it may have fewer than ``limit`` items, or
+        none, and still a ``next``. Paused and completed schedules, and those that need attention, are found through an index.
         """
         only, limit = self._scope.only(only), page_limit(limit)
         if only.along:
@@ -268,7 +267,7 @@ class Schedules:
         return Page(page, cursor_of(*owner_and_id(after)) if more else None)
 
     async def soonest(self, limit: int, *, tag: str | None = None) -> Mapping[ScheduleKey, datetime]:
-        """The schedules that are due soonest, by their keys, and when; of the 4,000 that are due first."""
+        """The keys of the schedules that are due soonest, and when; only the first 4,000 due schedules are examined."""
         limit = page_limit(limit)
         async with self._scope.store.reading() as transaction:
             # Most callers own much of what is due: the first few usually suffice, and the rest is slow to read.
@@ -279,13 +278,13 @@ class Schedules:
         return {key: instant(at) for key, at in found}
 
     async def get_many(self, keys: Iterable[ScheduleKey]) -> Sequence[Schedule]:
-        """Those of some schedules that there are, and that the caller sees."""
+        """The given schedules that exist and that the caller may see."""
         mine = [each for each in keys if self._scope.owner in {None, owner_and_id(each)[0]}]
         async with self._scope.store.reading() as transaction:
             return await transaction.read_schedules(mine) if mine else ()
 
     async def unreadable(self, limit: int = 100) -> Sequence[Schedule]:
-        """Those whose stored rows cannot be read, with what is wrong in their ``unreadable``; it reads all schedules to find them."""
+        """The schedules whose stored rows cannot be read; ``unreadable`` of each says what is wrong. Reads all schedules to find them."""
         return await unreadable_schedules(self._scope, page_limit(limit))
 
     async def count(self, only: Filter | None = None) -> int:
@@ -301,8 +300,8 @@ class Schedules:
         version: int | None = None,
         **changes: Unpack[UpdateFields],
     ) -> Schedule:
-        """Change the given fields of an :class:`Edit` from now on; waiting runs stay. With a ``version``, only if it is still the
-        current one.
+        """Change the given fields of a schedule, as an :class:`Edit` does; waiting runs stay. With a ``version``, only if that is
+        still the current one.
         """
         edit = Edit(**changes) if spec is None else Edit(spec=spec, **changes)
         changed = await self.edit(schedule_id, lambda _: edit, version=version)
@@ -317,7 +316,7 @@ class Schedules:
         version: int | None = None,
         dry_run: bool = False,
     ) -> Schedule:
-        """Apply an edit to the current version of a schedule, in one transaction; one that changes nothing keeps the version.
+        """Apply an edit to the current version of a schedule, in one transaction; an edit that changes nothing keeps the version.
 
         With ``dry_run`` nothing is stored, and the answer is what would be.
         """
@@ -359,7 +358,7 @@ class Schedules:
     ) -> Patched:
         """Trigger, backfill, and pause or resume with a note, in one transaction.
 
-        With a ``request_id`` it is carried out once: given again, also to another node, it changes nothing.
+        With a ``request_id`` the request is carried out once: repeated, even to another node, it changes nothing.
         """
         if pause is not None and resume is not None:
             raise InvalidInputError("pause", "cannot go together with resume")
@@ -377,8 +376,10 @@ class Schedules:
             if edit is not None:
                 schedule = await apply_edit(work, schedule, edit, work.answers.spec(schedule.spec))
             run = None if trigger is None else await start_trigger(work, schedule, trigger)
-            made = await start_backfills(work, schedule, requests)
-            return Patched(schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(made))
+            started = await start_backfills(work, schedule, requests)
+            return Patched(
+                schedule=schedule, run_id=None if run is None else run.id, backfills=tuple(started)
+            )
 
         return await self._scope.change(act)
 
@@ -398,15 +399,15 @@ class Schedules:
         on_resume: OnResume | OnResumeName | None = None,
         dry_run: bool = False,
     ) -> Resumed:
-        """End a pause; slots that fell due during it are caught up or skipped, by policy, or by ``on_resume`` for this once.
+        """End a pause; slots that fell due during it are caught up or skipped, by policy, or this once by ``on_resume``.
 
-        The answer has what starts now and what does not. With ``dry_run`` nothing is changed.
+        The answer says what starts now and what does not. With ``dry_run`` nothing is changed.
         """
         way = None if on_resume is None else converted(on_resume, OnResume, "on_resume")
         return await resume_schedule(self._scope, schedule_id, note, way, dry_run=dry_run)
 
     async def skip_next(self, schedule_id: str, number: int = 1) -> Schedule:
-        """Skip the next ``number`` slots; 0 revokes that."""
+        """Skip the next ``number`` slots; 0 withdraws an earlier request."""
         check_number("number", number, 0, 1_000_000)
         return await self._change(
             schedule_id, lambda s, _: (_replace(s, state=_replace(s.state, skip_next=number)), ())
@@ -440,7 +441,7 @@ class Schedules:
         return await self._scope.change(start)
 
     async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
-        """Remove a schedule; its runs stay in the ledger, and those that have not begun never start."""
+        """Delete a schedule; its runs stay in the ledger, and those that have not begun never start."""
 
         async def remove(work: UnitOfWork) -> None:
             schedule = await work.locked(schedule_id, unreadable=True)
@@ -461,7 +462,7 @@ class Schedules:
 
 
 def _check_version(schedule: Schedule, version: int | None) -> None:
-    """Refuse a change of another version than the caller has seen."""
+    """Refuse a change if the current version is not the one that the caller has seen."""
     if version is not None and version != schedule.version:
         raise ConflictTokenMismatchError(schedule.id, version, schedule.version)
 

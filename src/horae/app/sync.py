@@ -1,7 +1,7 @@
 """The operations of an app for code without an event loop: each blocks until it is done.
 
 There is one implementation: an event loop in a background thread runs the operations of an :class:`App`, and the methods here submit
-to it. Their signatures are those of the operations, also to type checkers.
+to it. They have the signatures of the operations, also for type checkers.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Background:
             raise
 
     def open(self) -> asyncio.AbstractEventLoop:
-        """Start the event loop, and open the app in it, unless that was done."""
+        """Start the event loop and open the app in it, unless both are running."""
         with self._changing:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
@@ -342,7 +342,7 @@ class SyncApp(SyncOperations):
         config: Config | None = None,
     ) -> None:
         self.app = App(database, name=name, clock=clock, config=config)
-        """The asynchronous app behind it."""
+        """The asynchronous app."""
         super().__init__(Background(self.app), self.app.all_owners)
         self.action, self.schedule, self.use = self.app.action, self.app.schedule, self.app.use
         self.run = self.app.run

@@ -86,7 +86,7 @@ class Edit(Checked, frozen=True, kw_only=True):
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True):
-    """A resumed schedule, and what that starts and does not start."""
+    """A resumed schedule, and what resuming it starts and does not start."""
 
     schedule: Schedule
     resumption: Resumption
@@ -103,7 +103,7 @@ def edited_policies(old: Policies, given: object) -> Policies:
 
 
 async def apply_edit(work: UnitOfWork, old: Schedule, edit: Edit, spec: Spec) -> Schedule:
-    """Write an edit that was checked, and record the slots that it leaves unstarted."""
+    """Write a checked edit, and record the slots that it leaves unstarted."""
     scope, now = work.scope, work.now
     check_jitter(spec, scope.config)
     new, unstarted = work.answers.ask(("edited", *standing(old), spec), lambda: _edited(old, edit, spec, now))
@@ -140,7 +140,7 @@ def _action(scope: OwnerScope, old: Action, edit: Edit) -> Action:
 
 
 def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
-    """A schedule after an edit, except for its action; and the ranges that ending its pause leaves unstarted."""
+    """A schedule after an edit, except for its action; and the ranges that resuming it leaves unstarted."""
     said = values_of(edit, ScheduleFields)
     if "policies" in said:
         said["policies"] = edited_policies(old.policies, said["policies"])
@@ -171,7 +171,7 @@ def is_set_aside(state: State) -> bool:
 
 
 def _names_the_same(one: Spec, other: Spec) -> bool:
-    """Whether two specs name the same times. Jitter changes only when these fire."""
+    """Whether two specs name the same times. Jitter only changes when these fire."""
     plain = [Spec.parse(_replace(each.document, jitter=None)) for each in (one, other)]
     return plain[0] == plain[1]
 
@@ -305,7 +305,7 @@ def resumed_schedule(
 async def resume_schedule(
     scope: OwnerScope, schedule_id: str, note: str, way: OnResume | None, *, dry_run: bool
 ) -> Resumed:
-    """End a pause in one transaction, by policy or by another way; with ``dry_run`` only find out what that does."""
+    """End a pause in one transaction, by the schedule's policy or the given ``way``; with ``dry_run`` only say what that does."""
     check_text("note", note)
 
     async def resume(work: UnitOfWork) -> Resumed:
@@ -323,7 +323,7 @@ async def resume_schedule(
 
 
 async def _resumption(work: UnitOfWork, schedule: Schedule, way: OnResume | None) -> Resumption:
-    """What resuming a locked schedule does."""
+    """What resuming a locked schedule starts and does not start."""
     runs = await work.transaction.open_runs([schedule.key])
     key = ("resumption", *standing(schedule), *((run.id, run.status) for run in runs))
     limits = work.scope.config.limits

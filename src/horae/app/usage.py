@@ -32,7 +32,7 @@ class UsageSums:
         by: str = "all",
         limit: int = 1000,
     ) -> list[UsageSum]:
-        """What was recorded at or after ``since`` and before ``until``, by account, and ``by`` the ``hour`` or ``day``; latest first."""
+        """The usage at or after ``since`` and before ``until``, by account, and ``by`` ``hour`` or ``day``; latest first."""
         step = _STEPS[converted(by, By, "by")]
         since_ms, until_ms = window_ms(since, until)
         async with self._scope.store.reading() as transaction:
@@ -41,7 +41,7 @@ class UsageSums:
             )
 
     async def of_run(self, run_id: str) -> list[Usage]:
-        """What a run of a graph used, unit by unit."""
+        """The usage of a run of a graph, unit by unit."""
         async with self._scope.store.reading() as transaction:
             found = await transaction.usage([run_id])
         return [each for each in found if self._scope.owner in {None, each.user_id}]

@@ -17,16 +17,16 @@ T = TypeVar("T")
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
-    """An answer."""
+    """The base of all views."""
 
     @classmethod
     def parts(cls, model: Any) -> tuple[object, ...]:  # noqa: ANN401 - of any kind
-        """What a view shows the fields of: its model, or what that consists of."""
+        """The values whose fields a view shows: its model, or the parts of it."""
         return (model,)
 
     @classmethod
     def computed(cls, model: Any) -> dict[str, Any]:  # noqa: ANN401, ARG003 - of any kind
-        """The fields that are not those of the model."""
+        """The fields that the model does not have."""
         return {}
 
 
@@ -41,7 +41,7 @@ class PageView(View, Generic[T], frozen=True):
 
 
 def view_of(kind: type[V], model: object, **computed: object) -> V:
-    """Build a view from the fields of the same names of a model, and from computed values; the others keep their default."""
+    """Build a view from the model's fields of the same names and from computed values; other fields keep their default."""
     shown = kind.computed(model) | computed
     parts = kind.parts(model)
     for name, place, attribute, convert, required in _plan(kind, tuple(map(type, parts))):
@@ -64,7 +64,7 @@ def page_of(kind: type[V], page: Page[Any]) -> PageView[V]:
 def _plan(
     kind: type[View], parts: tuple[type, ...]
 ) -> list[tuple[str, int | None, str, Callable[[Any], object] | None, bool]]:
-    """For each field of a view: its name, the part and the attribute that it shows, the conversion, and whether it must be there."""
+    """For each field of a view: its name, the part and the attribute that it shows, the conversion, and whether it is required."""
     found = []
     for field in msgspec.structs.fields(kind):
         names = (f"{field.name}_ms", field.name)
@@ -84,7 +84,7 @@ def _conversion(kind: Any) -> Callable[[Any], object] | None:  # noqa: ANN401 - 
 
 
 def _each(convert: Callable[[Any], object], value: object) -> object:
-    """A value, or every one of several, converted; a time that is one already stays."""
+    """A value, or each item of a list, converted; a ``datetime`` stays as it is."""
     if isinstance(value, list | tuple):
         return [_each(convert, each) for each in value]
     return value if isinstance(value, datetime) else convert(value)

@@ -63,7 +63,7 @@ class AttemptView(View, frozen=True):
     ended_at: datetime
     traceback: Annotated[
         str | None,
-        about("Where in the action's code it failed, without Horae's own frames; the last 8 KiB of it."),
+        about("Where the action's code failed, without Horae's own frames; at most the last 8 KiB."),
     ]
 
 
@@ -87,13 +87,13 @@ class LogLineView(View, frozen=True):
     """A line that an attempt logged."""
 
     attempt: int
-    number: Annotated[int, about("The lines of an attempt are counted from 1.")]
+    number: Annotated[int, about("The number of the line in its attempt, from 1.")]
     at: datetime
     level: str
-    logger: Annotated[str, about("The name of its logger; of a line of `context.log`, the action.")]
+    logger: Annotated[str, about("The name of the logger; for lines of `context.log`, the action.")]
     message: str
     dropped: Annotated[
-        int, about("How many lines right before it were dropped, because there were too many.")
+        int, about("How many lines right before this one were dropped, because there were too many.")
     ]
 
 

@@ -1,4 +1,4 @@
-"""The answers to "why?": what happened or will happen at a time, what a change would do, and the load ahead."""
+"""Answers to "why?": what happened or will happen at a time, what a change would do, and the load ahead."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ _PAGE = 500
 
 
 class _Reading(NamedTuple):
-    """What is read of one schedule, in one transaction."""
+    """The reading of one schedule, in one transaction."""
 
     transaction: Transaction
     answers: Answers
     key: ScheduleKey
     schedule: Schedule | None
     shown: Spec
-    """The latest spec: times are shown, and read, in its zone."""
+    """The latest spec: times are shown and read in its zone."""
 
 
 class _Place(NamedTuple):
@@ -181,7 +181,7 @@ async def _latest_spec(transaction: Transaction, key: ScheduleKey, schedule: Sch
 
 
 def _read(when: datetime | str, spec: Spec) -> _Moment:
-    """The seconds that a time may mean: one; two if it occurs twice; the one after the gap if it does not exist."""
+    """The seconds that a time may mean: one, two if it occurs twice, or the one after the gap if it does not exist."""
     moment = _parsed(when)
     zone = spec.elements.timezone
     margin = 2 * DAY

@@ -1,4 +1,4 @@
-"""Schedules that start workflows: their inputs, checked field by field, and what is stored for them. Pure."""
+"""Schedules that start workflows: check their inputs field by field, and translate them to ordinary schedules. Pure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ MAX_VERSION = 2**53 - 1
 TAG = "registrar"
 """The tag of schedules that the registrar created."""
 CRON_TEXT = "cron_expr"
-"""The key of the expression as it was given in a schedule's memo; the spec has only its canonical form."""
+"""The key in a schedule's memo of the cron expression as it was given; the spec has only its canonical form."""
 RESERVED = frozenset({"pause", "upsert"})
 """Ids that would collide with paths of the HTTP interface."""
 
@@ -45,11 +45,11 @@ _ELEMENTS = {"crons": "cron_expr", "jitter": "jitter_ms"}
 
 
 class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A schedule to be registered. Omitted fields have the defaults of the settings."""
+    """A schedule to be registered. Omitted fields take their defaults from the settings."""
 
     schedule_id: Annotated[
         str | None,
-        about("Without one it is derived from the workflow, the user, the expression and the zone."),
+        about("If omitted, it is derived from the workflow, the user, the expression and the zone."),
     ] = None
     workflow_id: str
     version: int
@@ -58,11 +58,9 @@ class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     timezone: Annotated[str, about("An IANA name, such as ``America/New_York``.")]
     start_at: Annotated[
         datetime | None,
-        about(
-            "The window begins here, and includes it. A time without an offset is meant in the schedule's zone."
-        ),
+        about("The start of the window, included. A time without an offset is in the schedule's zone."),
     ] = None
-    end_at: Annotated[datetime | None, about("The window ends here, and includes it.")] = None
+    end_at: Annotated[datetime | None, about("The end of the window, included.")] = None
     jitter_ms: int | None = None
     overlap_policy: OverlapPolicy | None = None
     catchup_policy: CatchupPolicy | None = None
@@ -104,7 +102,7 @@ def read_input(given: ScheduleInput | Mapping[str, Any], *, any_user: bool = Fal
 
 
 def derived_id(read: ScheduleInput, trigger_id: str | None) -> str:
-    """The id of a schedule that was given none: the same for every version, so that deploying twice is an upsert."""
+    """The id of a schedule that was given none: the same for every version, so that deploying again is an upsert."""
     origin = ["trigger", trigger_id] if trigger_id else ["cron", *read.cron_expr.split(), read.timezone]
     name = msgspec.json.encode([read.workflow_id, read.user_id, *origin])
     return f"cron-{sha256(name).hexdigest()[:32]}"
@@ -131,7 +129,7 @@ def spec_of(read: ScheduleInput, config: Config) -> Spec:
 
 
 def jitter_of(read: ScheduleInput, config: Config) -> int:
-    """The span in milliseconds around their nominal times in which slots fire."""
+    """The span in milliseconds, around its nominal time, in which a slot fires."""
     jitter = config.default_jitter_ms if read.jitter_ms is None else read.jitter_ms
     if jitter < 0:
         raise InvalidInputError("jitter_ms", f"must be at least 0, and is {jitter}")
@@ -141,7 +139,7 @@ def jitter_of(read: ScheduleInput, config: Config) -> int:
 
 
 def policies_of(read: ScheduleInput, config: Config, kept: Policies | None = None) -> Policies:
-    """The policies of an input; of a registered schedule, the policies that the input cannot name are kept."""
+    """The policies of an input; a registered schedule keeps the policies that the input cannot name."""
     policies = face_defaults.registrar(
         OVERLAPS.get(read.overlap_policy or "", config.default_overlap_policy),
         CATCH_UPS.get(read.catchup_policy or "", config.default_catchup_policy),

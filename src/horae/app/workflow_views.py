@@ -20,28 +20,31 @@ class DeployedView(View, frozen=True):
 
     workflow_id: str
     version: int
-    created: Annotated[bool, about("Whether this request deployed it; not if the same document was there.")]
+    created: Annotated[
+        bool, about("Whether this request deployed it; false if the same document was deployed before.")
+    ]
     schedules: Annotated[list[str], about("The ids of the schedules of its triggers.")]
 
 
 class LaunchBody(Body, frozen=True):
-    """A run of a workflow that no schedule asks for."""
+    """A run of a workflow without a schedule."""
 
-    version: Annotated[Natural | None, about("Which version; without one the latest.")] = None
+    version: Annotated[Natural | None, about("The version to run. The latest if omitted.")] = None
     input: Annotated[Any, about("The input of the workflow: any JSON.")] = None
     key: Annotated[
-        Text | None, about("The same again starts nothing, and answers with the run that is there.")
+        Text | None,
+        about("An idempotency key: the same key again starts nothing, and returns the existing run."),
     ] = None
 
 
 class LaunchInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A workflow to start, as a scheduler asks a launcher."""
 
-    workflow_id: Annotated[str, about("Which workflow.")]
-    version: Annotated[int, about("Which version of it.")]
-    user_id: Annotated[str, about("For whom.")]
+    workflow_id: Annotated[str, about("The workflow to start.")]
+    version: Annotated[int, about("Its version.")]
+    user_id: Annotated[str, about("The user for whom it runs.")]
     scheduled_for: Annotated[datetime, about("The planned time, with an offset.")]
-    idempotency_key: Annotated[str, about("A key is started once.")]
+    idempotency_key: Annotated[str, about("Each key starts one run.")]
 
 
 class WorkflowView(View, frozen=True):
@@ -73,7 +76,7 @@ class CheckedView(View, frozen=True):
 
 
 class StartedView(View, frozen=True):
-    """Whether a workflow was started: not if there is none of this version."""
+    """Whether a workflow was started; false if this version does not exist."""
 
     started: bool
 
@@ -81,10 +84,10 @@ class StartedView(View, frozen=True):
 class WorkflowNodeView(View, frozen=True):
     """A node of a workflow's run."""
 
-    place: Annotated[str, about("Its id; within rounds of loops `LOOP/ROUND/ID`.")]
+    place: Annotated[str, about("The id of the node; within the rounds of a loop `LOOP/ROUND/ID`.")]
     id: str
     type: str
-    action: Annotated[str | None, about("The action that it calls, if it calls one.")]
+    action: Annotated[str | None, about("The action that the node calls, if any.")]
     state: Annotated[
         str, about("`waiting`, `running`, `retrying`, `succeeded`, `failed`, `cancelled` or `skipped`.")
     ]
@@ -98,7 +101,7 @@ class WorkflowNodeView(View, frozen=True):
 
 
 class WorkflowNodesView(View, frozen=True):
-    """The nodes of a run in the order of the workflow, those of rounds after their loop."""
+    """The nodes of a run in the order of the workflow; those of rounds follow their loop."""
 
     items: list[WorkflowNodeView]
 

@@ -64,7 +64,7 @@ class Deployed(msgspec.Struct, frozen=True, kw_only=True):
     workflow_id: str
     version: int
     created: bool
-    """Whether this call deployed it; not if the same document was there."""
+    """Whether this call deployed it; false if the same document was deployed before."""
     schedules: tuple[str, ...]
     """The ids of the schedules of its triggers, in the order of the triggers."""
 
@@ -81,14 +81,14 @@ class WorkflowVersion(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Trigger(msgspec.Struct, frozen=True):
-    """A trigger with a schedule: what is to be registered, and stored."""
+    """A trigger with a schedule: its input, and the schedule to store."""
 
     read: ScheduleInput
     new: NewSchedule
 
 
 def launch_schedule(workflow_id: str, user: str) -> str:
-    """The id of the schedule under which runs of a workflow are kept that no schedule asked for."""
+    """The id of the schedule that keeps the launched runs of a workflow: those that no schedule asked for."""
     name = msgspec.json.encode([workflow_id, user])
     return f"launch-{hashlib.sha256(name).hexdigest()[:32]}"
 
@@ -105,7 +105,7 @@ class Workflows:
         return self._scope.owner or ""
 
     async def deploy(self, workflow: Given | WorkflowBuilder) -> Deployed:
-        """Store a version of a workflow, and make its triggers schedules, in one transaction; those of triggers that are gone are
+        """Store a version of a workflow and the schedules of its triggers, in one transaction; the schedules of removed triggers are
         deleted. Deploying the same again changes nothing. Schedules follow the highest version.
         """
         plan = await self.check(workflow)
@@ -116,7 +116,7 @@ class Workflows:
         return await self._scope.change(partial(self._deploy, plan, self._triggers(plan)))
 
     async def check(self, workflow: Given | WorkflowBuilder) -> Plan:
-        """Check a document as deploying it would, and store nothing; raises ``InvalidWorkflowError`` with every fault."""
+        """Check a document as :meth:`deploy` does, without storing it; raises ``InvalidWorkflowError`` with every fault."""
         config, executors = self._scope.config, self._scope.executors
         own = workflow.functions if isinstance(workflow, WorkflowBuilder) else {}
         document = workflow.build(config) if isinstance(workflow, WorkflowBuilder) else workflow
@@ -146,7 +146,7 @@ class Workflows:
         return (latest or there).version + 1
 
     def _triggers(self, plan: Plan) -> dict[str, _Trigger]:
-        """The triggers of a workflow that have schedules, by the ids of these."""
+        """The triggers of a workflow that have schedules, by schedule id."""
         found: dict[str, _Trigger] = {}
         faults: list[Fault] = []
         for node in plan.workflow.nodes:
@@ -204,14 +204,14 @@ class Workflows:
         self, work: UnitOfWork, workflow: Workflow, triggers: Mapping[str, _Trigger]
     ) -> None:
         """Create or edit the schedules of triggers, and delete those of triggers that the workflow no longer has."""
-        there = await self._locked_schedules(work, workflow, triggers)
-        for old in there:
+        stored = await self._locked_schedules(work, workflow, triggers)
+        for old in stored:
             if (trigger := triggers.get(old.id)) is None:
                 await remove_schedule(work, old)
             else:
                 edit = edit_of(old, trigger.new, trigger.read, self._scope.config)
                 await apply_edit(work, old, edit, trigger.new.spec)
-        known = {each.id for each in there}
+        known = {each.id for each in stored}
         missing = [trigger.new for schedule_id, trigger in triggers.items() if schedule_id not in known]
         if missing:
             scope, read = self._scope, self._scope.executors.read
@@ -237,9 +237,9 @@ class Workflows:
         return await work.transaction.schedules(wanted)
 
     async def get(self, workflow_id: str, version: int | None = None) -> StoredWorkflow:
-        """A version of a workflow, or the latest: the owner's, or else that of all owners.
+        """A version of a workflow, or the latest: the owner's, or else the shared one.
 
-        In the scope of all owners it is that of all, or else the one owner's who has it.
+        In the scope of all owners: the shared one, or else that of the only owner who has it.
         """
         async with self._scope.store.reading() as transaction:
             found = await transaction.workflow(self._owner, workflow_id, version)
@@ -265,7 +265,7 @@ class Workflows:
         return owners[0] if owners else ""
 
     async def list(self, *, cursor: str | None = None, limit: int = 100) -> Page[WorkflowVersion]:
-        """Versions of workflows by id, owner and version: those of the owner, and of all owners."""
+        """Versions of workflows by id, owner and version: the owner's and the shared ones."""
         limit = page_limit(limit)
         after = ("", "", -1) if cursor is None else place_of(cursor, tuple[str, str, int])
         async with self._scope.store.reading() as transaction:
@@ -278,7 +278,7 @@ class Workflows:
         return Page(items, cursor_of(*found[limit - 1][:3]) if more else None)
 
     async def versions(self, workflow_id: str, owner: str, limit: int = 100) -> Sequence[int]:
-        """The versions of an owner's workflow that the caller sees, the first ones first."""
+        """The versions of an owner's workflow that the caller may see, lowest first."""
         async with self._scope.store.reading() as transaction:
             found = await transaction.workflows(
                 self._scope.owner, (workflow_id, owner, -1), page_limit(limit)
@@ -286,7 +286,7 @@ class Workflows:
         return [version for name, whose, version, _ in found if (name, whose) == (workflow_id, owner)]
 
     async def nodes(self, run_id: str) -> Sequence[PlacedNode]:
-        """The nodes of a workflow's run, each with its state and what was saved of it; none if the run is of no workflow."""
+        """The nodes of a workflow's run, each with its state and saved record; none if the run is not of a workflow."""
         async with self._scope.store.reading() as transaction:
             run = await self._scope.run(transaction, run_id)
             wanted = workflow_of(Action(kind=WORKFLOW, input=run.input)) if run.action == WORKFLOW else None
@@ -312,7 +312,7 @@ class Workflows:
         scheduled_for: datetime,
         idempotency_key: str,
     ) -> bool:
-        """Start a workflow that no schedule asked for, once per key; ``False`` if there is none of this version.
+        """Start a workflow that no schedule asked for, once per key; ``False`` if this version does not exist.
 
         This is the ``start`` of a ``RunLauncher``. The run is in the ledger of :meth:`launch`.
         """
@@ -336,7 +336,7 @@ class Workflows:
         scheduled_for: datetime | None = None,
         user: str | None = None,
     ) -> Run:
-        """Run a workflow now; the same ``key`` again starts nothing, and returns the run that is there. Without a version, the latest."""
+        """Run a workflow now, by default its latest version. The same ``key`` again starts nothing and returns the existing run."""
         user = self._owner if user is None else user
         given = stored_json(input)
         check_text("key", key or "")
@@ -369,7 +369,7 @@ class Workflows:
         return run
 
     async def _launches(self, work: UnitOfWork, workflow_id: str, user: str) -> Schedule:
-        """The schedule, without any times, under which runs of a workflow are kept that no schedule asked for; locked, or new."""
+        """The schedule, without times, that keeps the launched runs of a workflow; locked, or new."""
         config, executors = work.scope.config, work.scope.executors
         schedule_id, grace_ms = launch_schedule(workflow_id, user), max(config.tick_ms, config.lookahead_ms)
         key = schedule_key(user, schedule_id)
@@ -386,8 +386,8 @@ class Workflows:
             request_id=schedule_id,
         )  # fmt: skip
         drafted = draft(new, executors.read(new.action), work.scope, work.now, {})
-        (made,) = await insert_drafted(work, [drafted], generations, {})
-        return made
+        (created,) = await insert_drafted(work, [drafted], generations, {})
+        return created
 
 
 def _nominal_ms(scheduled_for: datetime) -> int:
