@@ -1,8 +1,8 @@
-"""Structs that check their fields however they are made, and the errors for values that do not fit.
+"""Structs that check their fields however they are created, and the errors for values that do not fit.
 
 msgspec checks types when it decodes, but not when a program calls the class of a struct. A :class:`Checked` struct converts each field to
-its declared type in both cases: an enumeration may be given by name, a struct as a mapping, a tuple as a list. What does not fit is an
-:class:`~horae.errors.InvalidInputError` that names the field.
+its declared type in both cases: an enumeration may be given by name, a struct as a mapping, a tuple as a list. A value that does not fit
+is an :class:`~horae.errors.InvalidInputError` that names the field.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WORDS = {
 
 
 class _NamedFields(StructMeta):
-    """Refuses unknown and missing fields with an error of ours, when the class is called."""
+    """Refuses unknown and missing fields with an ``InvalidInputError`` when the class is called."""
 
     def __call__(cls, *args: object, **fields: object) -> Any:  # noqa: ANN401, N805 - a class, and a value of it
         try:
@@ -51,7 +51,7 @@ class _NamedFields(StructMeta):
 
 
 class Checked(msgspec.Struct, metaclass=_NamedFields, frozen=True):
-    """A struct whose fields have their declared types, however it was made."""
+    """A struct whose fields have their declared types, however it was created."""
 
     def __post_init__(self) -> None:
         given = msgspec.structs.astuple(self)
@@ -76,7 +76,7 @@ def _conversions(
 
 
 def _exact(kind: Any) -> type | None:  # noqa: ANN401 - a type
-    """The type whose own values fit a field as they are, if there is one: nothing else about them is declared, or they were checked."""
+    """The type whose values fit a field as they are, if there is one: it declares nothing else, or its values were checked."""
     if kind in {str, bool, int}:
         return cast("type", kind)
     alternatives = _alternatives(kind)
@@ -91,7 +91,7 @@ def _conversion(field: msgspec.structs.FieldInfo) -> Callable[[Any], object]:
 
 
 def converted(given: object, kind: Any, field: str) -> Any:  # noqa: ANN401 - a type, and a value of it
-    """A value as its field's type has it; otherwise an error that names the field."""
+    """A value converted to its field's type; otherwise an error that names the field."""
     return _converted(given, kind, field, _checked_part(kind))
 
 
@@ -113,7 +113,7 @@ def _converted(given: object, kind: Any, field: str, part: type[Checked] | None)
 
 
 def _checked_part(kind: Any) -> type[Checked] | None:  # noqa: ANN401 - a type
-    """The class of which a mapping is made a value, if the type is or may be one of ours."""
+    """The :class:`Checked` class that a mapping is converted to, if the type is or may be one."""
     return next(
         (each for each in _alternatives(kind) if _is_struct(each) and issubclass(each, Checked)), None
     )
@@ -155,7 +155,7 @@ def input_error(
     *,
     whole: str = "value",
 ) -> InvalidInputError:
-    """What msgspec found, in words, with the path of the value. ``kind`` is the type that the whole value should have had."""
+    """An error of msgspec in words, with the path of the value. ``kind`` is the type that the whole value should have had."""
     fault = _FAULT.fullmatch(str(error))
     reason, path = (fault["reason"], fault["path"] or "") if fault else (str(error), "")
     where = f"{field}{path}".lstrip(".")

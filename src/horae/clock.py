@@ -1,4 +1,4 @@
-"""The only place that asks what time it is."""
+"""The only module that reads clocks."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Clock(Protocol):
         """Seconds since an arbitrary moment; setting the system clock does not change them."""
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
-        """Wait until an event is set, or so much time has passed on this clock."""
+        """Wait until an event is set, or until ``seconds`` have passed on this clock."""
 
 
 class SystemClock:

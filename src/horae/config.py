@@ -25,17 +25,17 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How a node works. The defaults suit a program of one process and a service of several."""
 
     node_name: str = ""
-    """The name of this node; if empty, it is made from its host and process."""
+    """The name of this node; if empty, it is derived from its host and process."""
     tick_ms: int = 1000
-    """How long a change by another process may go unnoticed if its notification is lost."""
+    """How long a change by another process may stay unnoticed if its notification is lost."""
     lookahead_ms: int = 60_000
     """The misfire grace of the registrar's schedules, and the time over which they spread late slots."""
     max_catchup_per_tick: int = 100
-    """How many late slots of one schedule one decision takes."""
+    """How many late slots of one schedule one decision handles."""
     max_buffer_size: int = 1000
     """How many automatic starts of one schedule may wait, and how many manual ones."""
     backfills_per_iteration: int = 10
-    """How many slots of one backfill one decision takes."""
+    """How many slots of one backfill one decision handles."""
     concurrency: int = 1000
     """How many attempts this node runs at once; others wait, or run on other nodes."""
     max_crashes: int = 10
@@ -63,9 +63,9 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     default_overlap_policy: Overlap = Overlap.SKIP
     """The overlap policy of the registrar's schedules that name none."""
     default_catchup_policy: CatchUp = CatchUp.NONE
-    """Their catch-up policy."""
+    """The catch-up policy of the registrar's schedules that name none."""
     default_jitter_ms: int = 0
-    """Their jitter."""
+    """The jitter of the registrar's schedules that name none."""
     database_url: str = "sqlite:///horae.db"
     """Where the service and the commands keep their schedules: ``sqlite:///path`` or ``postgresql://…``."""
     schema: str = "horae"
@@ -81,7 +81,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     temporal_forward_token: str = ""
     """The token with which schedules start workflows there; calls that are passed on keep the caller's own."""
     temporal_calls: int = 1000
-    """How many of these calls are under way at once; others are refused."""
+    """How many of these gRPC calls may be under way at once; more are refused."""
     public_url: str = ""
     """The URL under which external workers reach the service to report; if empty, the address it listens on."""
     secret_key: str = ""
@@ -147,13 +147,13 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     workflow_rounds: int = 10_000
     """The largest bound that a loop of a workflow may have."""
     workflow_steps: int = 10_000
-    """How many nodes one run of a workflow may run, the rounds of loops counted."""
+    """How many nodes one run of a workflow may execute, including those in the rounds of loops."""
     workflow_concurrency: int = 100
-    """How many nodes of one run run at once."""
+    """How many nodes of one workflow run may execute at once."""
     node_output_bytes: int = 256 * 1024
     """The maximum number of bytes in the output of a node."""
     run_output_bytes: int = 8 * 1024 * 1024
-    """The maximum number of bytes that all nodes of a run leave behind."""
+    """The maximum number of bytes that the nodes of a workflow run store together."""
     expression_length: int = 2000
     """The maximum number of characters of an expression."""
     expression_ms: int = 1000
@@ -167,27 +167,27 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     attempt_log_lines: int = 1000
     """How many lines that an action logs are kept with its attempt, the first half of them and the last; 0 keeps none."""
     attempt_log_bytes: int = 64 * 1024
-    """How many bytes of these lines are kept."""
+    """How many bytes of these log lines are kept."""
     attempt_log_flush_ms: int = 1000
-    """How often the lines of a running attempt are written; a crash loses those that were not."""
+    """How often the log lines of a running attempt are written; a crash loses the unwritten ones."""
     flow_owner: str = ""
-    """The owner of the flows of ``horae serve --flows``; empty: they have none, and only operators see them."""
+    """The owner of the flows of ``horae serve --flows``; if empty, they have no owner, and only operators see them."""
     flow_fixes: str = ""
     """A folder with later versions of flows, ``NAME_*.py``: the next one is deployed when a handler fails for a fault of its own."""
     flow_timeout_ms: int = 600_000
     """How long a run of a flow's handler may take, unless the handler says otherwise."""
     flow_wake_least_ms: int = 30_000
-    """How soon a consumer's wake time may be, counted from the commit of its run."""
+    """The earliest wake time of a consumer, counted from the commit of its run."""
     flow_wake_most_ms: int = DAY_MS
-    """How late a consumer's wake time may be."""
+    """The latest wake time of a consumer, counted from the commit of its run."""
     flow_retention_age_ms: int = 30 * DAY_MS
     """How long consumed and skipped events and ended runs of flows are kept."""
     flow_retention_count: int = 100_000
     """How many consumed and skipped events, and how many ended runs, of one flow are kept."""
     log_format: Literal["console", "json"] = "console"
-    """How the service writes its log: for people, or a JSON object a line."""
+    """The format of the service's log: text for people, or one JSON object per line."""
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Which lines the service writes: from this level on."""
+    """The lowest level of the log lines that the service writes."""
     tracing: bool = False
     """Whether runs become OpenTelemetry spans; OpenTelemetry's own variables (``OTEL_…``) say where they are sent."""
 

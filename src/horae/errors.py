@@ -73,7 +73,7 @@ def _restored(kind: type[HoraeError], attributes: dict[str, Any]) -> HoraeError:
 
 
 def _shown(value: object) -> str:
-    """Show a value in a message: at most a line or two, and without raising an error."""
+    """A value as messages show it: at most a line or two, without raising an error."""
     try:
         text = str(value)
     except ValueError:  # an integer of thousands of digits
@@ -92,14 +92,14 @@ class _NamedError(HoraeError):
 
 
 def did_you_mean(given: object, known: Iterable[str], *, limit: int = 1) -> str | None:
-    """The hint with the known names that a wrong one is most like; ``None`` if it is like none."""
+    """A hint with the known names most similar to a wrong one; ``None`` if none is similar."""
     by_lower = {name.lower(): name for name in known}
     near = difflib.get_close_matches(_shown(given)[:100].lower(), list(by_lower), n=limit, cutoff=0.6)
     return f"did you mean {' or '.join(by_lower[each] for each in near)}?" if near else None
 
 
 class SpecError(HoraeError):
-    """What was asked for cannot be a schedule; nothing was stored."""
+    """A spec is wrong; nothing was stored."""
 
 
 class FieldParseError(SpecError):
@@ -149,7 +149,7 @@ class InvalidCronExpressionError(SpecError):
 
 
 _PREDICATES = ("is ", "are ", "has ", "must ", "may ", "cannot ", "needs ", "goes ")
-"""How a reason begins that makes a sentence with the name of what is wrong."""
+"""The beginnings of reasons that make a sentence with the name of the wrong element."""
 
 
 class InvalidSpecError(SpecError):
@@ -204,7 +204,7 @@ class ScheduleNotFoundError(_NamedError):
 
 
 class ScheduleAmbiguousError(HoraeError):
-    """Several owners have a schedule of this id, and a caller who sees all of them named none; nothing was changed."""
+    """Several owners have a schedule with this id, and the caller, who sees all owners, named none; nothing was changed."""
 
     def __init__(self, schedule_id: str, owners: Sequence[str]) -> None:
         named = [f'"{each}"' if each else "one without an owner" for each in owners[:MAX_OWNERS_SHOWN]]
@@ -212,7 +212,7 @@ class ScheduleAmbiguousError(HoraeError):
         super().__init__(
             f'There are several schedules "{schedule_id}", of different owners: {", ".join(named)}{more}',
             {"scheduleId": schedule_id, "owners": list(owners[:MAX_OWNERS_SHOWN])},
-            hint='name the owner; "" is that of schedules without one',
+            hint='name the owner; "" means schedules without one',
         )
 
 
@@ -224,7 +224,7 @@ class ScheduleExistsError(_NamedError):
 
 
 class DefinitionConflictError(HoraeError):
-    """A program defines a schedule whose id is that of a schedule it does not manage; that one was not changed."""
+    """A program defines a schedule with the id of one that it does not manage, which was not changed."""
 
     def __init__(self, schedule_id: str, managed_by: str, label: str) -> None:
         other = f'is managed by "{managed_by}"' if managed_by else "was not defined by a program"
@@ -273,7 +273,7 @@ class WorkflowConflictError(HoraeError):
 
 
 class InvalidWorkflowError(HoraeError, ValueError):
-    """A workflow's document is wrong. ``details["faults"]`` names every node and edge that is, and why; nothing was stored."""
+    """A workflow's document is wrong. ``details["faults"]`` names every wrong node and edge, and why; nothing was stored."""
 
     def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
         (where, reason), *more = faults
@@ -293,7 +293,7 @@ class ExpressionError(HoraeError, ValueError):
 
 
 class NodeFailedError(HoraeError):
-    """Nodes of a workflow failed, and no edge handles that: so its run fails."""
+    """Nodes of a workflow failed, and no edge handles that, so the run fails."""
 
     def __init__(self, failures: Sequence[str]) -> None:
         first, *more = failures
@@ -377,7 +377,7 @@ class NoCreditError(HoraeError):
 
 
 class ExecutionInProgressError(HoraeError):
-    """The executing side is working on this very request, or its lease has not ended; ask again later."""
+    """The executing side is working on this request, or the lease of its execution has not ended; ask again later."""
 
     def __init__(self, seconds: float) -> None:
         wait = max(1, int(seconds + 0.999))
@@ -393,7 +393,7 @@ class IdempotencyMismatchError(_NamedError):
 
 
 class GraphError(HoraeError):
-    """A graph did not end well. ``code`` is one of the reasons of the ledger."""
+    """The execution of a graph failed. ``code`` is one of the reasons of the ledger."""
 
     def __init__(self, message: str, code: str = "failed") -> None:
         super().__init__(message, {"code": code})
@@ -440,7 +440,7 @@ class ConflictTokenMismatchError(HoraeError):
         super().__init__(
             f'The schedule "{schedule_id}" was changed meanwhile: its version is {current}, not {given}',
             {"scheduleId": schedule_id, "given": given, "current": current},
-            hint="read it again, and apply the change to what is there now",
+            hint="read it again, and apply the change to the current version",
         )
 
 
@@ -452,7 +452,7 @@ class InvalidInputError(HoraeError, ValueError):
 
 
 class ConfigError(HoraeError):
-    """A setting is wrong; nothing was started. ``option`` is the option of a command that gave it, if one did."""
+    """A setting is wrong; nothing was started. ``option`` is the command option that set it, if one did."""
 
     def __init__(self, setting: str, value: object, reason: str, *, option: str = "") -> None:
         super().__init__(
@@ -461,7 +461,7 @@ class ConfigError(HoraeError):
         )
 
     def given_by(self, options: Mapping[str, str]) -> ConfigError:
-        """The same error, named after the option that gave the setting; ``options`` are those that were given."""
+        """The same error, named after the command option that set the setting, if ``options`` has one."""
         option = options.get(self.details["setting"], "")
         return ConfigError(**self.details, option=option) if option else self
 
@@ -476,7 +476,7 @@ class ListenError(HoraeError):
 
 
 class NotStartedError(HoraeError):
-    """Raise it in an action that cannot begin now and has not begun: it is started again, up to ``start_attempts``.
+    """Raise this in an action that cannot begin now and has not begun: it is started again, up to ``start_attempts`` times.
 
     With ``permanent`` it is not started again.
     """
@@ -487,7 +487,7 @@ class NotStartedError(HoraeError):
 
 
 class LeftToOtherNodeError(NotStartedError):
-    """Raised by an executor before it began: this node lacks what another one has. The run is released for that one, at once."""
+    """Raised by an executor before it began: this node lacks what another node has. The run is released to that node at once."""
 
     def __init__(self, actions: Sequence[str]) -> None:
         super().__init__(
@@ -497,7 +497,7 @@ class LeftToOtherNodeError(NotStartedError):
 
 
 class NotAdmittedError(HoraeError):
-    """Raised by an executor before it began: the run must not happen. It is skipped with the reason, and not attempted again."""
+    """Raised by an executor before it began: the run must not happen. The run is skipped with the reason, and not attempted again."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message, {"reason": reason})
@@ -505,7 +505,7 @@ class NotAdmittedError(HoraeError):
 
 
 class HttpStatusError(HoraeError):
-    """A request of the action ``http`` was answered with a status that is no success."""
+    """A request of the action ``http`` got an answer whose status is not a success."""
 
     def __init__(self, status: int, answer: str) -> None:
         said = f": {answer}" if answer else ""
@@ -513,7 +513,7 @@ class HttpStatusError(HoraeError):
 
 
 class HttpAnswerError(HoraeError):
-    """The answer to a request of the action ``http`` was given up: it has too many interim answers, headers or pieces."""
+    """The answer to a request of the action ``http`` was abandoned: it has too many interim answers, headers or pieces."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"The answer was given up: {reason}", {"reason": reason})
@@ -564,12 +564,12 @@ class ClockOffError(HoraeError):
         super().__init__(
             f"The clock is {abs(milliseconds)} ms off the database's",
             {"milliseconds": milliseconds},
-            hint="a running node takes the database's time again by itself; if this repeats, look at the machine's clock",
+            hint="a running node corrects itself by the database's time; if this repeats, check the machine's clock",
         )
 
 
 class AppNotOpenError(HoraeError):
-    """An operation was called on an app that is not open, or not any more."""
+    """An operation was called on an app that is not open, or no longer open."""
 
     hint = "call operations within: async with app"
 
@@ -578,7 +578,7 @@ class AppNotOpenError(HoraeError):
 
 
 class StoreUnavailableError(HoraeError):
-    """The database cannot be reached now; what was under way may or may not have been written.
+    """The database cannot be reached now; changes under way may or may not have been written.
 
     ``reason`` is the driver's message, and may name hosts and paths: only logs, tracebacks and the operator's terminal
     show it. The message omits it, because answers and the failures of runs show the message.
@@ -598,14 +598,14 @@ class StoreUnavailableError(HoraeError):
 
 
 class DatabaseNotSetUpError(_NamedError):
-    """There is no Horae database at the address, and what was asked for creates none."""
+    """There is no Horae database at the address, and this command does not create one."""
 
     sentence, field = "There is no Horae database at {}", "database"
     hint = "horae migrate sets it up, and so does horae serve; or name another with --database, or a server with --url"
 
 
 class DatabaseVersionError(HoraeError):
-    """The database was written by a newer Horae, or by an older one and what was asked for does not migrate it."""
+    """The database was written by a newer Horae, or by an older one and this command does not migrate it."""
 
     def __init__(self, database: str, version: int, known: int) -> None:
         older = "run horae migrate to bring it to this version; horae serve does it too"
@@ -617,7 +617,7 @@ class DatabaseVersionError(HoraeError):
 
 
 class DatabaseSetupError(HoraeError):
-    """The role of a database may not create Horae's schema, or not use it; the hint says what to run."""
+    """The database role may not create or use Horae's schema; the hint says what to run."""
 
     def __init__(self, role: str, schema: str, reason: str, *, schema_exists: bool) -> None:
         if schema_exists:
@@ -678,7 +678,7 @@ class NaiveTimeError(HoraeError, ValueError):
 
 
 class RegistrationsNotArrayError(HoraeError):
-    """The registrations of a declarative scheduler are no list."""
+    """The registrations of a declarative scheduler are not a list."""
 
     hint = "give a list of (name, cron, callback, delay)"
 
@@ -698,7 +698,7 @@ class RegistrationShapeError(HoraeError):
 
 
 class InvalidRegistrationError(HoraeError):
-    """A registration is well shaped, and its data is bad."""
+    """A registration has the right shape but invalid data."""
 
     def __init__(self, field: str, value: object, reason: str) -> None:
         super().__init__(
@@ -728,7 +728,7 @@ class NegativeRetryDelayError(HoraeError):
 
 
 class SchedulerInitializationError(HoraeError):
-    """Initializing failed for a reason that is none of the others; that is its cause, and nothing was changed."""
+    """Initializing failed for another reason, which is the cause of this error; nothing was changed."""
 
     hint = "its cause says more"
 
@@ -737,7 +737,7 @@ class SchedulerInitializationError(HoraeError):
 
 
 class SchedulerStopError(HoraeError):
-    """The scheduler has stopped, but could not record how all runs ended; those that it could not record run again."""
+    """The scheduler has stopped, but could not record how all runs ended; the unrecorded ones run again."""
 
     hint = "its cause says more"
 
@@ -769,7 +769,7 @@ class TaskMissingFieldError(TaskTryDeserializeError):
 
 
 class TaskInvalidTypeError(TaskTryDeserializeError):
-    """A field of the stored record of a task is of another type."""
+    """A field of the stored record of a task has the wrong type."""
 
     def __init__(self, task: str, field: str, value: object, expected: str) -> None:
         actual = _type_name(value)
@@ -896,7 +896,7 @@ class LimitExceededError(HoraeError):
 
 
 class EvaluationTimeoutError(HoraeError):
-    """An answer about times took too long to compute, and was given up; nothing was changed."""
+    """An answer about times took too long to compute, and was abandoned; nothing was changed."""
 
     hint = "ask for a shorter range or fewer times, or try again when less is going on"
 
@@ -932,21 +932,21 @@ class ReportRefusedError(HoraeError):
 
 
 class StaleClaimError(HoraeError):
-    """An attempt that is no longer its run's current one saved nothing: another may be running, so end this one."""
+    """The attempt is no longer the current one of its run, and saved nothing: another may be running, so end this one."""
 
     def __init__(self, run_id: str, attempt: int) -> None:
         super().__init__(
-            f"Attempt {attempt} of the run {_shown(run_id)} is not its present one any more",
+            f"Attempt {attempt} of the run {_shown(run_id)} is no longer the current one",
             {"runId": run_id, "attempt": attempt},
         )
 
 
 class ServerError(HoraeError):
-    """A server could not be reached, or answered with an error; ``details`` are what it said."""
+    """A server could not be reached, or answered with an error; ``details`` are those of its answer."""
 
 
 class MissingExtraError(HoraeError):
-    """A part of Horae was asked for that was not installed."""
+    """A part of Horae is needed that is not installed."""
 
     def __init__(self, extra: str, module: str) -> None:
         super().__init__(

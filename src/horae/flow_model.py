@@ -1,4 +1,4 @@
-"""The nouns of flows: handlers, events, inputs, runs, and what is remembered of a flow between its runs. All frozen."""
+"""The nouns of flows: handlers, events, inputs, runs, and the state of a flow between its runs. All values are frozen."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class HandlerKind(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far a run has got. Phases only move forward."""
+    """The progress of a run. Phases only move forward."""
 
     EXECUTING = "executing"
     PREPARING = "preparing"
@@ -32,7 +32,7 @@ class Phase(StrEnum):
 
 
 class FlowStatus(StrEnum):
-    """What became of a run so far. A status never moves the phase."""
+    """The status of a run. It never moves the phase."""
 
     ACTIVE = "active"
     TRANSIENT = "paused:transient"
@@ -45,7 +45,7 @@ class FlowStatus(StrEnum):
 
 
 class FailureKind(StrEnum):
-    """Why a run stopped, by where and how it arose."""
+    """Why a run stopped."""
 
     TRANSIENT = "transient"
     """A ``Transient``, a lost connection or a timeout that the handler raised."""
@@ -74,11 +74,11 @@ class Recovery(StrEnum):
     EMIT = "emit"
     """At emitting, with the reservations, the prepare result and the outcome of the run before."""
     RECONCILE = "reconcile"
-    """Not yet: whether the mutation was applied must be found out first."""
+    """After reconciliation: first find out whether the mutation was applied."""
 
 
 class EventStatus(StrEnum):
-    """Where an event is on its way."""
+    """The status of an event."""
 
     PENDING = "pending"
     RESERVED = "reserved"
@@ -87,7 +87,7 @@ class EventStatus(StrEnum):
 
 
 class MutationStatus(StrEnum):
-    """What became of the mutation of a run."""
+    """The outcome of the mutation of a run."""
 
     APPLIED = "applied"
     NONE = "none"
@@ -95,7 +95,7 @@ class MutationStatus(StrEnum):
 
 
 class Task(StrEnum):
-    """What a node has claimed a flow for."""
+    """The task for which a node has claimed a flow."""
 
     RUN = "run"
     RECONCILE = "reconcile"
@@ -121,7 +121,7 @@ class HandlerDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
 
     @property
     def schedule(self) -> tuple[str | None, str | None, str]:
-        """What a producer runs by."""
+        """The schedule of a producer."""
         return self.every, self.cron, self.timezone
 
 
@@ -147,7 +147,7 @@ class FlowDefinition(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class StoredFlow(msgspec.Struct, frozen=True, kw_only=True):
-    """A deployed flow: whose it is, what it consists of, and the revision of its code."""
+    """A deployed flow: its owner, its definition, and the revision of its code."""
 
     flow_id: int
     owner: str
@@ -165,11 +165,11 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
     """Why and when one handler is due. A consumer by a new event or a wake time, a producer by its time or by "run now"."""
 
     new: bool = False
-    """A consumer: a new event arrived in one of its topics since its last look."""
+    """For a consumer: whether a new event arrived in one of its topics since it last read them."""
     at_ms: int | None = None
-    """A producer: its next time. A consumer: its wake time."""
+    """For a producer: its next time. For a consumer: its wake time."""
     queued: bool = False
-    """A producer: it was asked to run now."""
+    """For a producer: whether it was asked to run now."""
 
 
 class Trouble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -181,15 +181,15 @@ class Trouble(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     recovery: Recovery
     since_ms: int
     retry_at_ms: int | None = None
-    """When it is tried again by itself; ``None`` if a person, or a new deploy, must resolve it."""
+    """When it is retried automatically; ``None`` if a person, or a new deploy, must resolve it."""
     issue: str = ""
     """The failure in the words of its error."""
     mutation: str | None = None
-    """What a reconciliation, or a person, found out about the mutation: the next run continues with it."""
+    """The finding of a reconciliation, or of a person, about the mutation: the next run continues with it."""
     fixing: bool = False
     """Whether the next try asks the fixer first."""
     exhausted: bool = False
-    """Whether everything that may be tried without a person was tried."""
+    """Whether everything that may be tried without a person has been tried."""
     transients: int = 0
     logic_failures: int = 0
     fixes: int = 0
@@ -206,16 +206,16 @@ class Pause(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Lane(msgspec.Struct, frozen=True, kw_only=True):
-    """What is remembered of a flow between its runs. Its row is the lock under which the flow is decided."""
+    """The state of a flow between its runs. Its row is the lock under which the flow is decided."""
 
     flow_id: int
     revision: str
     next_at_ms: int | None = None
-    """When it is to be decided next; ``None`` while a node works on it, or nothing is to come."""
+    """When the flow is decided next; ``None`` while a node works on it, or if nothing is to come."""
     runs: int = 0
-    """How many runs it had: the next one has this number."""
+    """How many runs it has had: the number of the next one."""
     run_id: str | None = None
-    """The claim: the run that a node works on, as what, the epoch of the node, and the number of the attempt."""
+    """The claim: the run that a node works on, the task, the epoch of the node, and the number of the attempt."""
     task: Task = Task.RUN
     epoch: int = 0
     attempt: int = 0
@@ -252,7 +252,7 @@ class FlowRun(msgspec.Struct, frozen=True, kw_only=True):
     """How many events it published."""
     ended_at_ms: int | None = None
     number: int = 0
-    """Its place in the ledger."""
+    """The run's place in the ledger."""
 
 
 class FlowEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -273,7 +273,7 @@ class FlowEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class FlowInput(msgspec.Struct, frozen=True, kw_only=True):
-    """Something of the outside world that a producer saw: a mail, an order, a form."""
+    """Something in the outside world that a producer saw: a mail, an order, a form."""
 
     number: int = 0
     flow_id: int
@@ -298,7 +298,7 @@ class PreparedRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     key: str = ""
     """The run that prepared it: the idempotency key of its mutation."""
     reservations: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Topics, and the message ids of the events that are reserved in each."""
+    """The topics, and the message ids of the events reserved in each."""
     numbers: tuple[int, ...] = ()
     """The numbers of these events."""
     data: Any = None

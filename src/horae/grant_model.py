@@ -30,7 +30,7 @@ GRANT_ERRORS: dict[Reason, type[GrantError]] = {
     Reason.GRANT_EXPIRED: GrantExpiredError,
     Reason.GRANT_SCOPE: GrantScopeError,
 }
-"""Why a grant does not allow a run, in the order of the checks, and the error for each."""
+"""The reasons why a grant does not allow a run, in the order of the checks, and the error for each."""
 
 
 class Grant(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -50,14 +50,14 @@ class Grant(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class Account(msgspec.Struct, frozen=True, kw_only=True):
-    """What a user's runs are charged to. Amounts are whole numbers of the operator's smallest unit, such as millionths of a euro."""
+    """The account that a user's runs are charged to. Amounts are whole numbers of the operator's smallest unit, such as millionths of a euro."""
 
     id: str
     user_id: str
     virtual_key: str = ""
     """The key that its runs use, sealed; empty if there is none."""
     credit: int | None = None
-    """How much it may spend in all; ``None`` is unlimited."""
+    """The most that it may ever spend; ``None`` means unlimited."""
     spent: int = 0
     updated_at_ms: int = 0
 
@@ -81,16 +81,16 @@ class ExecutionOutcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     ok: bool
     result: Any = None
     code: str = ""
-    """The reason of a failure, as the ledger has it; empty if it succeeded."""
+    """The reason of a failure, as in the ledger; empty if it succeeded."""
     message: str = ""
     events: tuple[str, ...] = ()
-    """The events that are kept, as JSON: the first and the last of them."""
+    """The first and the last events, as JSON; those between may have been dropped."""
     dropped: int = 0
     """How many events were not kept."""
 
 
 class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker asks of the executing side. It names a grant; it holds no key and no token."""
+    """A worker's request to the executing side. It names a grant; it holds no key and no token."""
 
     key: str
     """The slot and the attempt: ``SCHEDULE_ID:SCHEDULED_FOR/ATTEMPT``."""
@@ -103,14 +103,14 @@ class ExecutionRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ExecutionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What the executing side knows of a request: under one key, a graph is executed once."""
+    """The executing side's record of a request: under one key, a graph is executed once."""
 
     user_id: str
     key: str
     request_hash: str
     run_id: str
     holder: str
-    """Which execution holds it; another one takes over only when the lease has ended."""
+    """The execution that holds the request; another one takes over only when the lease has ended."""
     status: ExecutionStatus
     lease_until_ms: int
     created_at_ms: int
@@ -122,7 +122,7 @@ class ExecutionRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What a part of a graph's work used. ``run_id``, ``attempt`` and ``unit`` together are unique: it is charged once."""
+    """The usage of a part of a graph's work. ``run_id``, ``attempt`` and ``unit`` together are unique: it is charged once."""
 
     run_id: str
     attempt: int
@@ -144,7 +144,7 @@ class UsageSum(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     billing_account_id: str
     since_ms: int | None
-    """When the span begins; ``None`` if all of it is summed."""
+    """When the span begins; ``None`` if all usage is summed."""
     records: int
     runs: int
     input_tokens: int

@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 MAX_DEPTH = 100
-"""How deep values lie within values at most."""
+"""The maximum nesting depth."""
 MAX_VALUES = 100_000
-"""How many values one text has at most, keys not counted."""
+"""The maximum number of values in one text, keys not counted."""
 MAX_INTEGER = 2**53 - 1
 """The largest integer that every reader of JSON understands alike."""
 
@@ -27,7 +27,7 @@ class JsonTooLargeError(ValueError):
 
 
 def check_json(text: bytes) -> None:
-    """Refuse the JSON text of a value that is too deep or too wide; whether it is JSON at all is not asked here."""
+    """Refuse the JSON text of a value that is too deep or too wide; this does not check whether the text is JSON."""
     if len(text) < MAX_VALUES and text.count(b"[") + text.count(b"{") <= MAX_DEPTH:
         return  # neither is possible: most texts are small
     bare = _without_strings(text)
@@ -40,14 +40,14 @@ def check_json(text: bytes) -> None:
 
 
 def _without_strings(text: bytes) -> bytes:
-    """What stands outside of strings; one that does not end goes on to the end of the text."""
-    # Backslashes are found within strings only: without the pairs of them, the next one is what a quote is escaped with.
+    """The text without its strings; an unterminated string extends to the end of the text."""
+    # Backslashes occur in strings only: once pairs of them are removed, a backslash before a quote escapes it.
     unescaped = text.replace(rb"\\", b"").replace(rb"\"", b"")
     return b"".join(unescaped.split(b'"')[::2])
 
 
 def convert_json(value: object, wanted: Any) -> Any:  # noqa: ANN401 - a type, and a value of it
-    """A value as a type has it, strictly: a text is no number here, as it is in an address, but 7.0 is the integer 7."""
+    """A value converted to a type, strictly: a text is not a number, as it is in a URL, but 7.0 is the integer 7."""
     try:
         return msgspec.convert(value, wanted)
     except msgspec.ValidationError:

@@ -29,7 +29,7 @@ from horae.policies import WhenFull as WhenFull
 from horae.spec import SharedCalendar, slot_key
 
 UNREADABLE = "unreadable"
-"""The reason of a run whose row was damaged by a manual change in the database; ``failure`` says how."""
+"""The reason of a run whose row was damaged by a manual change of the database; ``failure`` says how."""
 
 
 class NotRead:
@@ -88,14 +88,14 @@ class Span(Generic[D]):
 
 
 def between(start_ms: int | None, end_ms: int | None) -> timedelta | None:
-    """How long it is from one instant to another; ``None`` if one of them is not known."""
+    """The time from one instant to another; ``None`` if one of them is unknown."""
     return None if start_ms is None or end_ms is None else timedelta(milliseconds=end_ms - start_ms)
 
 
 ScheduleKey = NewType("ScheduleKey", str)
-"""What the store calls a schedule: one text for its owner and its id, because ids are unique only within an owner."""
+"""The store's name of a schedule: one text for its owner and its id, because ids are unique only within an owner."""
 BETWEEN = "\x1f"
-"""Between the owner and the id of a key. It cannot be shown, so neither of them contains it."""
+"""Separates the owner and the id in a key. It is not printable, so neither of them contains it."""
 
 
 def schedule_key(owner: str, schedule_id: str) -> ScheduleKey:
@@ -111,7 +111,7 @@ def owner_and_id(key: ScheduleKey) -> tuple[str, str]:
 
 
 class OfSchedule:
-    """Attributes of what belongs to a schedule and names it by its key."""
+    """The base of values that belong to a schedule and name it by its key."""
 
     __slots__ = ()
     schedule_key: ScheduleKey
@@ -206,7 +206,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     skip_waiting: bool = False
     """Whether a pause under ``on_resume: skip`` has ended: the next decision skips the starts that waited before its end."""
     skip_next: int = 0
-    """How many of the slots ahead are skipped at a caller's request."""
+    """How many of the next slots to skip at a caller's request."""
     remaining_actions: int | None = None
     """How many automatic starts are left; ``None`` is unlimited."""
     spec_since_ms: int = 0
@@ -222,7 +222,7 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attention_reason: str = ""
     """Why slots are skipped until the grant or its account changes, if that is the problem."""
     orphaned: bool = False
-    """Whether what manages it no longer defines it."""
+    """Whether the program or file that manages it no longer defines it."""
 
     @property
     def spec_since(self) -> datetime | None:
@@ -236,28 +236,28 @@ class State(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Action(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a schedule does: a kind of action, a name within the kind, an input, and the kind's own options."""
 
-    kind: Annotated[str, Meta(description="Which executor runs it.")] = FUNCTION
+    kind: Annotated[str, Meta(description="The kind, which selects the executor.")] = FUNCTION
     name: Annotated[
         str,
         Meta(
-            description="Which one of its kind; without a kind it is the address of an action. `GET /actions` lists the addresses."
+            description="The name within the kind; without a kind, the address of an action. `GET /actions` lists the addresses."
         ),
     ] = ""
-    input: Annotated[Any, Meta(description="What the action gets: any JSON.")] = None
+    input: Annotated[Any, Meta(description="The action's input: any JSON.")] = None
     options: Annotated[
         dict[str, Any],
         Meta(
-            description="What the kind needs to know besides. Secrets are stored encrypted, and shown as `***`, which given back changes nothing."
+            description="The options of the kind. Secrets are stored encrypted and shown as `***`; sending `***` back keeps them."
         ),
     ] = {}
     id: Annotated[
         Annotated[str, Meta(extra_json_schema={"maxLength": MAX_TEXT_LENGTH})] | None,
-        Meta(description="The base of action ids; the schedule's own id unless said otherwise."),
+        Meta(description="The base of action ids. The schedule's id if omitted."),
     ] = None
     id_format: Annotated[
         str,
         Meta(
-            description="How action ids are made from the base and the nominal time, in UTC. It may have `{id}` once, `%Y`, `%m`, `%d`, `%j`, `%H`, `%M`, `%S`, `%s` (seconds since 1970) and `%%`; ids have at most 1,000 characters.",
+            description="The format of action ids, from the base and the nominal time in UTC. It may contain `{id}` once, `%Y`, `%m`, `%d`, `%j`, `%H`, `%M`, `%S`, `%s` (seconds since 1970) and `%%`; ids have at most 1,000 characters.",
             extra_json_schema={"maxLength": MAX_ID_FORMAT_LENGTH},
         ),
     ] = DEFAULT_ID_FORMAT
@@ -282,14 +282,14 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     id: str
     generation: int
-    """It differs when a schedule is deleted and created again under the same id."""
+    """Tells apart schedules that were deleted and created again under the same id."""
     spec: str
     """The canonical document, as JSON."""
     action: Action
     policies: Policies
     state: State
     version: int
-    """It grows with every change."""
+    """Grows with every change."""
     cursor_ms: int
     """The nominal time up to which its slots are decided."""
     created_at_ms: int
@@ -304,7 +304,7 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     request_id: str = ""
     """The request that created it; repeating the same request creates nothing."""
     unreadable: dict[str, str] = {}
-    """Fields whose stored values cannot be read, and what is wrong with each; these have their defaults here. It does not run."""
+    """Fields whose stored values cannot be read, and what is wrong with each; they have their defaults here. Such a schedule does not run."""
     managed_by: str = ""
     """The program or file that defines it; empty if it was created by hand."""
     permitted_by: str = ""
@@ -318,7 +318,7 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def key(self) -> ScheduleKey:
-        """What the store calls it."""
+        """The store's name of the schedule."""
         return schedule_key(self.owner, self.id) if self.owner else self.id  # type: ignore[return-value]
 
 
@@ -361,7 +361,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     id: Annotated[
         str,
         Meta(
-            description="Which trigger or backfill; the run that was started again, and a number. Of an automatic run that an edit added: the version of the schedule since then."
+            description="The trigger or backfill; for a rerun, the earlier run and a number; for an automatic run that an edit added, the version of the schedule after the edit."
         ),
     ] = ""
 
@@ -372,7 +372,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     @staticmethod
     @lru_cache
     def parse(text: str) -> Origin:
-        """Parse the text of an origin; raise a ``ValueError`` if it is none."""
+        """Parse the text of an origin; raise a ``ValueError`` if it is not one."""
         kind, _, own = text.partition(":")
         return Origin(OriginKind(kind), own)
 
@@ -394,7 +394,7 @@ class Run(OfSchedule, msgspec.Struct, frozen=True, gc=False, kw_only=True):
     start_at_ms: int
     """When it may start at the earliest."""
     decided_at_ms: int = 0
-    """When the ledger got it."""
+    """When the run was entered in the ledger."""
     owner: str = ""
     """The owner of its schedule."""
     action: str = ""
@@ -511,7 +511,7 @@ class LogChunk(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class LogBatch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What is to be written of an attempt's log, under its claim."""
+    """The lines of an attempt's log to be written, under its claim."""
 
     run_id: str
     epoch: int
@@ -520,7 +520,7 @@ class LogBatch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     dropped: tuple[int, ...] = ()
     """The numbers of chunks to delete, because later lines took their place."""
     flow: bool = False
-    """Whether it is of a run of a flow."""
+    """Whether the log belongs to a run of a flow."""
 
 
 class LogLine(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -602,7 +602,7 @@ class Backfill(OfSchedule, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Version(OfSchedule, msgspec.Struct, frozen=True, kw_only=True):
-    """What a schedule was before an edit: the spec and policies that were in force from one moment until another."""
+    """A schedule before an edit: the spec and policies that were in force from one moment until another."""
 
     schedule_key: ScheduleKey
     generation: int
@@ -620,7 +620,7 @@ class Version(OfSchedule, msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredCalendar(msgspec.Struct, frozen=True, kw_only=True):
-    """A shared calendar: its owner's, or that of all owners if the owner is empty."""
+    """A shared calendar: of one owner, or of all owners if the owner is empty."""
 
     owner: str
     name: str
@@ -631,7 +631,7 @@ class StoredCalendar(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StoredWorkflow(msgspec.Struct, frozen=True, kw_only=True):
-    """A version of a workflow: its owner's, or that of all owners if the owner is empty. It never changes."""
+    """A version of a workflow: of one owner, or of all owners if the owner is empty. A version never changes."""
 
     owner: str
     workflow_id: str
@@ -656,9 +656,9 @@ class AttemptEnd(StrEnum):
     ACCEPTED = "accepted"
     """An external worker took over the work, and reports how it ends."""
     UNLAUNCHED = "unlaunched"
-    """It was claimed, but the claim might have expired before the launch, so it was not launched."""
+    """The claim might have expired before the launch, so the attempt was not launched."""
     NOT_ADMITTED = "not_admitted"
-    """It was claimed, but must no longer happen; its action was not called."""
+    """The run was claimed but must no longer happen; its action was not called."""
 
 
 class Denial(msgspec.Struct, frozen=True, gc=False):
@@ -687,15 +687,15 @@ class AttemptResult(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     traceback: str | None = None
     """The same as a text, as it is kept."""
     log: LogBatch | None = None
-    """What it logged and was not written while it ran."""
+    """The lines it logged that were not written while it ran."""
 
     launched_at = Instant[datetime | None]()
     value: Any = None
-    """What an attempt returned that its decider made itself, and records as it is."""
+    """The value returned by an attempt that its decider created itself, recorded as it is."""
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What the end of an attempt means for its run; it is written under the claim of the attempt."""
+    """The effect of an attempt's end on its run, written under the claim of the attempt."""
 
     run_id: str
     epoch: int
@@ -722,7 +722,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class LastOutcome(msgspec.Struct, frozen=True, gc=False):
-    """What the latest ended run of a schedule hands to the next: a result as JSON, and a failure."""
+    """The result, as JSON, and the failure that the latest ended run of a schedule hands to the next."""
 
     schedule_key: ScheduleKey
     result: str | None = None
@@ -744,7 +744,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """The maximum that one decision may do, so that a backlog does not become a storm of starts."""
+    """The limits of one decision, so that a backlog does not become a storm of starts."""
 
     catch_up_per_pass: int = 100
     """How many late slots of one schedule one decision selects; the others follow, in turn with other schedules."""

@@ -1,7 +1,7 @@
-"""The policies of a schedule: what happens to its slots. Values; :mod:`horae.policy` decides by them.
+"""The policies of a schedule: what happens to its slots. These are values; :mod:`horae.policy` decides by them.
 
-Every field is checked when a value is made. An enumeration may be given by its name, a part as a mapping, and a duration as a text
-or a ``timedelta``. The typed dictionaries say so to type checkers.
+Every field is checked when a value is created. An enumeration may be given by its name, a part as a mapping, and a duration as a text
+or a ``timedelta``. The typed dictionaries declare this for type checkers.
 """
 
 from __future__ import annotations
@@ -134,18 +134,19 @@ class PolicyFields(TypedDict, total=False):
 
 
 class CatchUpPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How late a slot may start."""
+    """How late a slot may start, and which late slots start."""
 
     mode: CatchUp = CatchUp.ALL
     window: Annotated[
-        Duration | None, Meta(description="Slots that are later than this are missed; ``None`` is for ever.")
+        Duration | None,
+        Meta(description="Slots that are later than this are missed; ``None`` means no limit."),
     ] = None
     grace: Annotated[
         Duration,
         Meta(description="Lateness up to this much counts as on time, whatever the mode and the window."),
     ] = "10s"
     spread: Annotated[
-        Duration, Meta(description="Over how long the mode ``spread`` distributes what is late.")
+        Duration, Meta(description="The time over which the mode ``spread`` distributes late slots.")
     ] = "1m"
 
     if TYPE_CHECKING:
@@ -163,19 +164,17 @@ def _named(errors: object) -> object:
 class RetryPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often a failed action is attempted again, when, and after which errors."""
 
-    attempts: Annotated[int | None, Meta(description="``None`` is for ever.")] = 1
+    attempts: Annotated[int | None, Meta(description="``None`` means no limit.")] = 1
     initial_delay: Duration = "1s"
-    factor: Annotated[float, Meta(description="1 is a fixed delay.")] = 2.0
+    factor: Annotated[float, Meta(description="1 means a fixed delay.")] = 2.0
     max_delay: Duration = "1m"
     retry_on: Annotated[
         tuple[str, ...],
-        Meta(
-            description="Names of exception classes, their own or of a class they derive from; none named is any."
-        ),
+        Meta(description="Names of exception classes, or of their base classes. Empty means any."),
     ] = ()
     preempted: Annotated[
         bool,
-        Meta(description="Whether a slot that falls due takes the place of a retry that waits for its time."),
+        Meta(description="Whether a slot that falls due replaces a retry that waits for its time."),
     ] = False
 
     def __post_init__(self) -> None:
@@ -188,7 +187,7 @@ class RetryPolicy(DurationFields, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class Timeouts(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Time limits of a run; ``None`` is no limit."""
+    """Time limits of a run; ``None`` means no limit."""
 
     start: Annotated[Duration | None, Meta(description="From the fire time to the start.")] = None
     run: Annotated[Duration | None, Meta(description="One attempt.")] = None
@@ -200,7 +199,7 @@ class Timeouts(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class Retention(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long the ledger keeps what has ended: by age and by number, whichever is less; ``None`` is the program's setting."""
+    """How long the ledger keeps ended entries: by age and by number, whichever is less; ``None`` means the program's setting."""
 
     age: Duration | None = None
     count: int | None = None
@@ -211,27 +210,28 @@ class Policies(DurationFields, frozen=True, kw_only=True, omit_defaults=True, fo
 
     overlap: Overlap = Overlap.SKIP
     coalesce: Annotated[
-        bool, Meta(description="Whether automatic starts that wait become one: the latest stands for all.")
+        bool, Meta(description="Whether waiting automatic starts become one: the latest replaces all others.")
     ] = False
     max_concurrent: Annotated[
-        int | None, Meta(description="How many may run at once. Unset: one, and any number of ``allow_all``.")
+        int | None,
+        Meta(description="How many runs may run at once. Unset: one; with ``allow_all``, any number."),
     ] = None
     catch_up: CatchUpPolicy = CatchUpPolicy()
     backfill_limit: Annotated[
         int | None,
         Meta(
-            description="How many late slots are made up at most, and how many a backfill may have: the consent of who pays for them."
+            description="The most late slots that are made up, and the most slots of a backfill: the consent of the payer."
         ),
     ] = None
     on_resume: OnResume = OnResume.CATCH_UP
     retry: RetryPolicy = RetryPolicy()
     start_attempts: Annotated[
-        int, Meta(description="How often a run is started whose action says that it cannot begin now.")
+        int, Meta(description="How often a run is started while its action says that it cannot begin now.")
     ] = 10
     pause_on_failure: bool = False
     max_buffer_size: Annotated[
         int | None,
-        Meta(description="How many automatic starts may wait; ``None`` is the program's own limit."),
+        Meta(description="How many automatic starts may wait; ``None`` means the program's limit."),
     ] = None
     when_full: WhenFull = WhenFull.DROP
     expire_waiting: Annotated[
@@ -242,13 +242,13 @@ class Policies(DurationFields, frozen=True, kw_only=True, omit_defaults=True, fo
     ] = True
     at_most_once: Annotated[
         bool,
-        Meta(description="Whether a run whose process died has failed, instead of being attempted again."),
+        Meta(description="Whether a run whose process died fails, instead of being attempted again."),
     ] = False
     timeouts: Timeouts = Timeouts()
     retention: Retention = Retention()
     finished_ttl: Annotated[
         Duration | None,
-        Meta(description="How long a schedule with nothing left to fire is kept; ``None`` is for ever."),
+        Meta(description="How long to keep a schedule with nothing left to fire; ``None`` means for ever."),
     ] = "7d"
 
     if TYPE_CHECKING:

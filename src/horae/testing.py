@@ -1,4 +1,4 @@
-"""The kit for tests: an app on a virtual clock, so that a year of schedules runs in seconds."""
+"""Tools for tests: an app on a virtual clock, so that a year of schedules runs in seconds."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from horae.app import App
 from horae.config import Config
 
 QUIET = 12
-"""After so many turns of the event loop in which the clock is not read, nothing is running any more."""
+"""The number of turns of the event loop without a reading of the clock after which nothing is running any more."""
 
 
 class _Sleeper:
@@ -52,7 +52,7 @@ class VirtualClock:
         return (self._now - self._started).total_seconds()
 
     async def sleep(self, **span: float) -> None:
-        """Wait on this clock, as long as ``timedelta(**span)``."""
+        """Wait for ``timedelta(**span)`` on this clock."""
         self._asked += 1
         sleeper = _Sleeper(self._now + timedelta(**span), next(self._numbers))
         heapq.heappush(self._sleepers, sleeper)
@@ -62,7 +62,7 @@ class VirtualClock:
             sleeper.gone = True
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
-        """Wait until an event is set, or so much time has passed on this clock."""
+        """Wait until an event is set, or until ``seconds`` have passed on this clock."""
         tasks = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(self.sleep(seconds=seconds))]
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -102,7 +102,7 @@ class VirtualClock:
         await self.settle()
 
     async def settle(self) -> None:
-        """Run until the clock is not read any more."""
+        """Let other tasks run until none reads the clock any more."""
         quiet = 0
         while quiet < QUIET:
             before = self._asked
@@ -140,11 +140,11 @@ class TimeMachine:
         return self.clock.now()
 
     async def sleep(self, **span: float) -> None:
-        """Wait on the machine's clock, as long as ``timedelta(**span)``: for actions."""
+        """Wait for ``timedelta(**span)`` on the machine's clock; for actions."""
         await self.clock.sleep(**span)
 
     async def advance(self, **span: float) -> None:
-        """Let time pass, as ``timedelta(**span)``: everything due on the way happens at its time."""
+        """Let ``timedelta(**span)`` pass: everything due on the way happens at its time."""
         target = self.clock.now() + timedelta(**span)
         if self.app.program.unstored:
             await self.app.program.store()
@@ -166,8 +166,8 @@ class TimeMachine:
     async def _silence(self) -> datetime | None:
         """When the next report of an external worker is due at the latest; maintenance ends runs without one."""
         async with self.app.transaction() as transaction:
-            asked = await transaction.stopping(0)
-        if asked and (await self.app.engine.renew_and_maintain(self.app.now())).overdue:
+            stopping = await transaction.stopping(0)
+        if stopping and (await self.app.engine.renew_and_maintain(self.app.now())).overdue:
             return self.clock.now()
         async with self.app.transaction() as transaction:
             first = await transaction.overdue_reports(2**62, 1)

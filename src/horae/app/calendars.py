@@ -42,10 +42,12 @@ class Calendars:
         """Create or change a calendar; return the calendar and the number of schedules that changed with it."""
         check_id(name)
         document = {"exclude": [{"calendar": name}]}
-        read = await self._scope.evaluate(  # checks every element
+        checked = await self._scope.evaluate(  # checks every element
             lambda: Spec.parse(document, calendars={name: calendar}).document.shared[name]
         )
-        stored = StoredCalendar(owner=self._owner, name=name, document=read, updated_at_ms=self._scope.now())
+        stored = StoredCalendar(
+            owner=self._owner, name=name, document=checked, updated_at_ms=self._scope.now()
+        )
         async with self._scope.store.transaction() as transaction:
             await self._check_room(transaction, name)
             await transaction.put_calendar(stored)

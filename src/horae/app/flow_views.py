@@ -172,9 +172,9 @@ def summary(stored: StoredFlow, lane: Lane, now: int) -> FlowSummaryView:
 
 
 def _summary(stored: StoredFlow, lane: Lane, now: int) -> dict[str, Any]:
-    said = words(lane, stored.definition, now)
     title = stored.definition.title or stored.name
-    return {"name": stored.name, "title": title, "owner": stored.owner, **said._asdict()}
+    status = words(lane, stored.definition, now)._asdict()
+    return {"name": stored.name, "title": title, "owner": stored.owner, **status}
 
 
 def full_view(

@@ -88,13 +88,12 @@ class Flows:
 
     async def deploy(self, flow: Flow, *, owner: str | None = None) -> StoredFlow:
         """Check and store a flow, and host it in this process: its handlers run here from now on."""
-        whose = owner if self._scope.owner is None else self._scope.owner
-        if owner not in {None, whose}:
-            raise InvalidInputError("owner", "is another than the owner of this scope")
-        whose = whose or ""
-        check_owner(whose)
+        if self._scope.owner is not None and owner not in {None, self._scope.owner}:
+            raise InvalidInputError("owner", "is not the owner of this scope")
+        owner = self._scope.owner or owner or ""
+        check_owner(owner)
         async with self._changing() as records:
-            stored = await deploy(records, flow, whose, self._scope.now())
+            stored = await deploy(records, flow, owner, self._scope.now())
         self._scope.flows.host(flow, stored)
         return stored
 
@@ -368,15 +367,15 @@ class Flows:
         now = self._scope.now()
         async with self._changing() as records:
             stored, _ = await self._locked(records, flow, owner)
-            found = await records.input(stored.flow_id, source, type, id)
-            if found is None:
+            skipping = await records.input(stored.flow_id, source, type, id)
+            if skipping is None:
                 raise FlowInputNotFoundError(source, type, id)
-            open_events = await records.events_of_input(found.number)
+            open_events = await records.events_of_input(skipping.number)
             reserving = {run_id for _, run_id in open_events if run_id is not None}
             kept = {run_id for run_id in reserving if _has_mutated(await records.run(run_id))}
             given_up = [number for number, run_id in open_events if run_id not in kept]
             skipped = await records.skip(given_up, now)
-            await records.mark_input_skipped(found.number, now)
+            await records.mark_input_skipped(skipping.number, now)
         return skipped
 
     async def _change(
@@ -412,15 +411,15 @@ class Flows:
 
     async def _stored(self, records: FlowRecords, name: str, owner: str | None) -> StoredFlow:
         """A flow of the owner. In the scope of all owners: the one without an owner, or the only one of that name."""
-        whose = self._scope.owner if owner is None else owner
-        if self._scope.owner not in {None, whose}:
+        owner = self._scope.owner if owner is None else owner
+        if self._scope.owner not in {None, owner}:
             raise FlowNotFoundError(name)
-        found = await records.flow(whose or "", name)
-        if found is None and whose is None and len(named := await records.flows_called(name)) == 1:
-            found = named[0]
-        if found is None:
+        stored = await records.flow(owner or "", name)
+        if stored is None and owner is None and len(named := await records.flows_called(name)) == 1:
+            stored = named[0]
+        if stored is None:
             raise FlowNotFoundError(name)
-        return found
+        return stored
 
 
 def _has_mutated(run: FlowRun | None) -> bool:

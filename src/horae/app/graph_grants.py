@@ -21,7 +21,7 @@ async def grants_for(
     scope: OwnerScope, wanted: Mapping[ScheduleKey, NewSchedule], actions: Mapping[ScheduleKey, Action]
 ) -> dict[ScheduleKey, Grant]:
     """A new grant, scoped to the graph, for each new schedule that runs a graph and names no grant; refuse an account without credit."""
-    made: dict[ScheduleKey, Grant] = {}
+    created: dict[ScheduleKey, Grant] = {}
     for key, action in actions.items():
         if action.kind != GRAPH:
             continue
@@ -32,8 +32,8 @@ async def grants_for(
         if not await scope.billing.accounts.has_credit(account):
             raise NoCreditError(each.owner)
         if not each.execution_grant_id:
-            made[key] = await new_grant(scope, each.owner, [scope_of(action.name)])
-    return made
+            created[key] = await new_grant(scope, each.owner, [scope_of(action.name)])
+    return created
 
 
 async def granted(work: UnitOfWork, schedule: Schedule, grants: Mapping[ScheduleKey, Grant]) -> Schedule:

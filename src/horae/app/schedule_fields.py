@@ -157,8 +157,7 @@ def with_fields(
             "__doc__": kind.__doc__,
             "__module__": kind.__module__,
         }
-        made = metaclass(kind.__name__, (kind,), body, frozen=True, kw_only=True)
-        return cast("type[T]", made)
+        return cast("type[T]", metaclass(kind.__name__, (kind,), body, frozen=True, kw_only=True))
 
     return derive
 

@@ -141,21 +141,21 @@ def _action(scope: OwnerScope, old: Action, edit: Edit) -> Action:
 
 def _edited(old: Schedule, edit: Edit, spec: Spec, now: int) -> tuple[Schedule, tuple[UnstartedRange, ...]]:
     """A schedule after an edit, except for its action; and the ranges that resuming it leaves unstarted."""
-    said = values_of(edit, ScheduleFields)
-    if "policies" in said:
-        said["policies"] = edited_policies(old.policies, said["policies"])
-    said = stored_fields(said)
-    new = _replace(old, **{name: said[name] for name in said if name in STORED}, unreadable={})
+    given = values_of(edit, ScheduleFields)
+    if "policies" in given:
+        given["policies"] = edited_policies(old.policies, given["policies"])
+    given = stored_fields(given)
+    new = _replace(old, **{name: given[name] for name in given if name in STORED}, unreadable={})
     unstarted: tuple[UnstartedRange, ...] = ()
-    if "managed_by" in said:  # what names itself defines it
+    if "managed_by" in given:  # the new manager defines it
         new = _replace(new, state=_replace(new.state, orphaned=False))
-    if "remaining_actions" in said:
-        left = said["remaining_actions"]
+    if "remaining_actions" in given:
+        left = given["remaining_actions"]
         new = _replace(new, state=_replace(new.state, remaining_actions=left))
         if old.state.remaining_actions == 0 != left:
             new = _replace(new, state=_replace(new.state, completed_at_ms=None))
-    paused = said.get("paused", old.state.paused)
-    note = said.get("note", "" if is_set_aside(old.state) and not paused else old.state.note)
+    paused = given.get("paused", old.state.paused)
+    note = given.get("note", "" if is_set_aside(old.state) and not paused else old.state.note)
     if paused and not old.state.paused:
         new = paused_schedule(new, note, None)
     elif old.state.paused and not paused:

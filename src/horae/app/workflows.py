@@ -139,15 +139,19 @@ class Workflows:
         """The version under which a plan can be deployed: its own, or the next if its own is deployed with another document."""
         workflow = plan.workflow
         async with self._scope.store.reading() as transaction:
-            there = await transaction.workflow(self._owner, workflow.workflow_id, workflow.version)
-            if there is None or there.owner != self._owner or there.document == document_text(workflow):
+            deployed = await transaction.workflow(self._owner, workflow.workflow_id, workflow.version)
+            if (
+                deployed is None
+                or deployed.owner != self._owner
+                or deployed.document == document_text(workflow)
+            ):
                 return workflow.version
             latest = await transaction.workflow(self._owner, workflow.workflow_id)
-        return (latest or there).version + 1
+        return (latest or deployed).version + 1
 
     def _triggers(self, plan: Plan) -> dict[str, _Trigger]:
         """The triggers of a workflow that have schedules, by schedule id."""
-        found: dict[str, _Trigger] = {}
+        triggers: dict[str, _Trigger] = {}
         faults: list[Fault] = []
         for node in plan.workflow.nodes:
             schedule = schedule_of(node)
@@ -167,10 +171,10 @@ class Workflows:
             except HoraeError as error:
                 faults.append(Fault(f"node {node.id}", f"has an invalid schedule: {error.message}"))
             else:
-                found[new.id] = _Trigger(read, new)
+                triggers[new.id] = _Trigger(read, new)
         if faults:
             raise InvalidWorkflowError(faults)
-        return found
+        return triggers
 
     async def _deploy(self, plan: Plan, triggers: Mapping[str, _Trigger], work: UnitOfWork) -> Deployed:
         workflow, owner, transaction = plan.workflow, self._owner, work.transaction
@@ -186,8 +190,8 @@ class Workflows:
             if latest is not None and latest.version == workflow.version:
                 await self._put_schedules(work, workflow, triggers)
         else:
-            there = await transaction.workflow(owner, workflow.workflow_id, workflow.version)
-            if there is None or there.document != stored.document:
+            deployed = await transaction.workflow(owner, workflow.workflow_id, workflow.version)
+            if deployed is None or deployed.document != stored.document:
                 raise WorkflowConflictError(workflow.workflow_id, workflow.version)
         await transaction.notify()
         return Deployed(
@@ -360,8 +364,8 @@ class Workflows:
         run = new_run(schedule, slot, origin, Overlap.ALLOW_ALL, now)
         if key is not None:  # whatever time it is for, a key is started once
             run = msgspec.structs.replace(run, id=run_id(schedule.key, schedule.generation, 0, origin))
-            if there := await transaction.runs_by_id([run.id]):
-                return there[0]
+            if existing := await transaction.runs_by_id([run.id]):
+                return existing[0]
         run = msgspec.structs.replace(run, input=msgspec.to_builtins(started))
         await transaction.insert_runs([run])
         await transaction.mark_due([schedule.key], now)
@@ -373,11 +377,11 @@ class Workflows:
         config, executors = work.scope.config, work.scope.executors
         schedule_id, grace_ms = launch_schedule(workflow_id, user), max(config.tick_ms, config.lookahead_ms)
         key = schedule_key(user, schedule_id)
-        if there := await work.transaction.schedules([key]):
-            return there[0]
+        if existing := await work.transaction.schedules([key]):
+            return existing[0]
         generations = await work.transaction.next_generations([key])  # waits for another launch that makes it
-        if there := await work.transaction.schedules([key]):
-            return there[0]
+        if existing := await work.transaction.schedules([key]):
+            return existing[0]
         nothing = WorkflowInput(workflow_id=workflow_id, version=0, user_id=user)
         new = NewSchedule(
             id=schedule_id, spec={}, action=Action(kind=WORKFLOW, input=msgspec.to_builtins(nothing)), owner=user,

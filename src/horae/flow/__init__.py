@@ -1,1 +1,1 @@
-"""How flows are written: `Flow`, what its handlers see and return, and the checks when it is deployed."""
+"""Flows as users write them: `Flow`, the contexts and results of its handlers, and the checks when it is deployed."""

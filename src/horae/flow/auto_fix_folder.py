@@ -1,6 +1,6 @@
-"""Auto-fix from a folder: the next version of a flow is loaded from there when a handler fails for a fault of its own.
+"""Auto-fix from a folder: when a handler fails for a fault of its own, the next version of its flow is loaded from the folder.
 
-Who puts versions there does not matter: a person, a pipeline, a program that writes code.
+A person, a pipeline or a program that writes code may put versions there.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from horae.flow_model import FlowRun
 
 
 class FolderFixer:
-    """Answers with the next version of a flow: ``NAME_*.py`` in a folder, in the order of their names, each with a ``flow``."""
+    """Returns the next version of a flow: the files ``NAME_*.py`` in a folder, in the order of their names, each with a ``flow``."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._loaded: set[Path] = set()
 
     async def fix(self, flow: Flow, run: FlowRun) -> Flow | None:  # noqa: ARG002 - the port gives it
-        """The first version that was not given yet; ``None`` if there is none. ``run.error`` says what went wrong."""
+        """The first version that was not returned before; ``None`` if there is none. ``run.error`` says what went wrong."""
         for file in sorted(self._folder.glob(f"{flow.name}_*.py")):
             if file not in self._loaded:
                 self._loaded.add(file)

@@ -1,4 +1,4 @@
-"""What handlers of flows can ask of the host, by the part that is called."""
+"""The contexts of handlers: what each part of a handler can ask of the host."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from horae.model import instant
 
 T = TypeVar("T")
 Call = Callable[[], Awaitable[T]] | Callable[[], T]
-"""What makes an outside call: a function without parameters, which may be a coroutine function."""
+"""An outside call: a function without parameters, which may be a coroutine function."""
 _log = logging.getLogger("horae.flows")
 
 
 class Done(Awaitable[T]):
-    """A value that is there already; it may be awaited, or used without."""
+    """A value that is already known; awaiting it is optional."""
 
     __slots__ = ("value",)
 
@@ -46,19 +46,19 @@ class Done(Awaitable[T]):
 
 
 class HandlerContext(Protocol):
-    """What every handler knows."""
+    """The context of every handler."""
 
     @property
     def flow(self) -> str:
-        """The name of its flow."""
+        """The name of the flow."""
 
     @property
     def handler(self) -> str:
-        """Its own name."""
+        """The name of the handler."""
 
     @property
     def run_id(self) -> str:
-        """The run that it works for."""
+        """The id of the run."""
 
     @property
     def now(self) -> datetime:
@@ -85,10 +85,10 @@ class MutationContext(HandlerContext, Protocol):
 
 
 class ProducerContext(ReadingContext, Protocol):
-    """What a producer may do: read the outside world, register inputs and publish events."""
+    """The context of a producer, which may read the outside world, register inputs and publish events."""
 
     def register_input(self, source: str, type: str, id: str, title: str = "") -> Done[Input]:  # noqa: A002
-        """Register something of the outside world, once; events that follow are caused by it."""
+        """Register something in the outside world, once; the events that follow are caused by it."""
 
     def publish(
         self, topic: str | Sequence[str], message_id: str, payload: Any = None, *, caused_by: Input | None = None  # noqa: ANN401
@@ -97,31 +97,31 @@ class ProducerContext(ReadingContext, Protocol):
 
 
 class PrepareContext(ReadingContext, Protocol):
-    """What ``prepare`` may do: look at events, and read the outside world."""
+    """The context of ``prepare``, which may look at events and read the outside world."""
 
     async def peek(self, topic: str, limit: int = DEFAULT_PEEK) -> list[Event[Any]]:
         """Pending events of a topic, oldest first."""
 
     async def get(self, topic: str, ids: Sequence[str]) -> list[Event[Any]]:
-        """Some events of a topic, whatever their status."""
+        """The events of a topic with these message ids, whatever their status."""
 
 
 class MutateContext(MutationContext, Protocol):
-    """What ``mutate`` may do: have one outside effect."""
+    """The context of ``mutate``, which may have one outside effect."""
 
     async def effect(self, call: Call[T]) -> T:
-        """Have the outside effect."""
+        """Make the call that has the outside effect."""
 
 
 class NextContext(MutationContext, Protocol):
-    """What ``next`` may do: publish events."""
+    """The context of ``next``, which may publish events."""
 
     def publish(self, topic: str | Sequence[str], message_id: str, payload: Any = None) -> Done[None]:  # noqa: ANN401
         """Publish an event with the commit of this run."""
 
 
 class ReconcileContext(MutationContext, ReadingContext, Protocol):
-    """What ``reconcile`` may do: read the outside world."""
+    """The context of ``reconcile``, which may read the outside world."""
 
 
 class EventSource(Protocol):
@@ -131,7 +131,7 @@ class EventSource(Protocol):
         """Pending events of a topic, oldest first."""
 
     async def by_message(self, topic: str, message_ids: Sequence[str]) -> Sequence[FlowEvent]:
-        """Some events of a topic."""
+        """The events of a topic with these message ids."""
 
 
 class Published(NamedTuple):
@@ -144,7 +144,7 @@ class Published(NamedTuple):
 
 
 class FlowContext:
-    """The context of one run. It refuses what the part that is called must not do, and keeps the first failure."""
+    """The context of one run. It refuses operations that the current part must not call, and keeps the first failure."""
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class FlowContext:
         """Begin a part of the handler."""
         self.part = part
 
-    # What handlers call
+    # The operations of handlers
 
     async def peek(self, topic: str, limit: int = DEFAULT_PEEK) -> list[Event[Any]]:
         self._require(Operation.PEEK, topic)
@@ -256,10 +256,10 @@ class FlowContext:
         self.effects += 1
         return await self._outside(call)
 
-    # How it refuses and fails
+    # Refusals and failures
 
     def refuse(self, reason: str) -> None:
-        """Stop the run: the handler did what it must not do."""
+        """Stop the run: the handler did something that it must not do."""
         self.fail(Failure(FailureKind.VIOLATION, reason))
 
     def fail(self, failure: Failure) -> None:

@@ -1,4 +1,4 @@
-"""How flows are written: a name, producers and consumers, checked as a whole when they are deployed."""
+"""The definition of flows: a name, producers and consumers, checked as a whole when they are deployed."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ Refuse = Callable[..., InvalidFlowError]
 
 
 class Consumer(Generic[S, D, R]):
-    """An optional base class of consumers, whose types are then checked: of the state, of the prepared data, and of the result.
+    """An optional base class that types a consumer: its state, its prepared data, and its result.
 
-    A consumer need not derive from it. ``prepare`` is required; leave out what is not needed.
+    A consumer need not derive from it. ``prepare`` is required; leave out the other methods if they are not needed.
     """
 
     async def prepare(self, ctx: PrepareContext, state: S | None) -> Prepared[D]:
@@ -42,7 +42,7 @@ class Consumer(Generic[S, D, R]):
         raise NotImplementedError
 
     async def mutate(self, ctx: MutateContext, prepared: Prepared[D]) -> R:
-        """Have the one outside effect of the run; what it returns is the outcome's result."""
+        """Have the one outside effect of the run; the return value is the result of the outcome."""
         raise NotImplementedError
 
     async def next(self, ctx: NextContext, prepared: Prepared[D], outcome: Outcome[R | None]) -> S | None:
@@ -57,7 +57,7 @@ class Consumer(Generic[S, D, R]):
 
 
 class Preparing(Protocol):
-    """What every consumer has."""
+    """The method that every consumer has."""
 
     @property
     def prepare(self) -> Callable[..., Any]:
@@ -68,7 +68,7 @@ C = TypeVar("C", bound=Preparing | type[Preparing])
 
 
 class Handler:
-    """A handler of a flow: its definition, and what to call."""
+    """A handler of a flow: its definition and its code."""
 
     def __init__(self, definition: HandlerDefinition, code: Any) -> None:  # noqa: ANN401 - a function, a class or an object
         self.definition = definition
@@ -86,7 +86,7 @@ class Handler:
         return self.code
 
     def part(self, name: str) -> Callable[..., Any] | None:
-        """A method of a consumer; ``None`` if it has none of its own."""
+        """A method of a consumer; ``None`` if the consumer does not define it."""
         if not hasattr(self.code, name):
             return None
         owner = self.code if isinstance(self.code, type) else type(self.code)
@@ -97,7 +97,7 @@ class Handler:
 
     @cached_property
     def state_type(self) -> Typed:
-        """The type of its state, as it is annotated."""
+        """The annotated type of its state."""
         function = self.code if self.definition.kind is HandlerKind.PRODUCER else self.code.prepare
         return Typed(_annotation(function, 1 if self.definition.kind is HandlerKind.PRODUCER else 2))
 
@@ -110,7 +110,7 @@ class Handler:
 
 
 def _annotation(function: Any, place: int | None) -> Any:  # noqa: ANN401
-    """The annotation of a parameter by its place, or of what is returned; ``None`` if there is none that can be read."""
+    """The annotation of a parameter by its position, or of the return value; ``None`` if none can be read."""
     try:
         hints = get_type_hints(function)
         if place is None:
@@ -124,9 +124,9 @@ def _annotation(function: Any, place: int | None) -> Any:  # noqa: ANN401
 
 
 class Flow:
-    """A set of handlers that are joined by topics of events. Deploy it with ``app.flows.deploy(flow)``.
+    """A set of handlers joined by topics of events. Deploy it with ``app.flows.deploy(flow)``.
 
-    ``topics`` lists all topics, if handlers are to use no others. ``revision`` names the version of the code; without one it is
+    ``topics``, if given, lists the only topics that handlers may use. ``revision`` names the version of the code; by default it is
     derived from the source of the handlers.
     """
 
@@ -156,7 +156,7 @@ class Flow:
     ) -> Callable[[P], P]:
         """Add a producer, ``async def handler(ctx, state) -> state``: it reads the outside world and publishes events.
 
-        It runs ``every`` so often (``"5m"``) or by a ``cron`` expression in a time zone. ``timeout`` is how long a run may take.
+        It runs ``every`` interval (``"5m"``) or by a ``cron`` expression in a time zone. ``timeout`` limits the time of a run.
         """
 
         def add(function: P) -> P:
@@ -177,7 +177,7 @@ class Flow:
         name: str | None = None,
         timeout: Duration | None = None,
     ) -> Callable[[C], C]:
-        """Add a consumer, a class or an object with ``prepare``, and perhaps ``mutate``, ``next`` and ``reconcile``."""
+        """Add a consumer: a class or an object with ``prepare``, and optionally ``mutate``, ``next`` and ``reconcile``."""
 
         def add(code: C) -> C:
             definition = HandlerDefinition(
@@ -194,7 +194,7 @@ class Flow:
         return next((each for each in self.handlers if each.name == name), None)
 
     def check(self) -> FlowDefinition:
-        """Check the flow as a whole; returns what is stored of it. Raises ``InvalidFlowError``, which names the handler."""
+        """Check the flow as a whole and return the definition to store. Raises ``InvalidFlowError``, which names the handler."""
         if not is_name(self.name):
             raise InvalidFlowError(str(self.name), None, "its name must be a text of 1 to 200 characters")
         if not self.handlers:
@@ -234,7 +234,7 @@ class Flow:
 
     @cached_property
     def revision(self) -> str:
-        """The version of the code: hosts that have another one do not run this flow."""
+        """The version of the code: hosts with another revision do not run this flow."""
         if self._revision is not None:
             return self._revision
         sources = [msgspec.json.encode(self.check()), *(_source(each.code) for each in self.handlers)]
@@ -301,7 +301,7 @@ def _check_parameters(code: Callable[..., Any], wanted: str, number: int, refuse
 
 
 def _source(code: Any) -> bytes:  # noqa: ANN401
-    """The source of a handler; what stands for it if there is none."""
+    """The source of a handler; its name if the source is not available."""
     kind = code if isinstance(code, type | types.FunctionType) else type(code)
     try:
         return inspect.getsource(kind).encode()

@@ -1,4 +1,4 @@
-"""How handlers say what went wrong, and how the host classifies what they raise: by class, never by message text."""
+"""The exceptions that handlers raise, and how the host classifies them: by class, never by message text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from horae.flow_model import FailureKind
 
 
 class Transient(Exception):  # noqa: N818 - the name that the handlers of flows use
-    """Something temporary: a rate limit, the network, a 5xx, a timeout. The run is tried again after a while.
+    """A temporary failure: a rate limit, the network, a 5xx, a timeout. The run is retried after a while.
 
     Raised by ``mutate``, it leaves open whether the effect happened; ``applied=False`` says that it did not.
     """
@@ -17,7 +17,7 @@ class Transient(Exception):  # noqa: N818 - the name that the handlers of flows 
 
 
 class LogicError(Exception):
-    """The handler, or what it was given, is wrong: it needs other code. In ``mutate`` it says that nothing happened."""
+    """The handler, or its input, is wrong: it needs other code. In ``mutate`` it says that nothing happened."""
 
 
 class NeedsApproval(Exception):  # noqa: N818
@@ -29,11 +29,11 @@ class Internal(Exception):  # noqa: N818
 
 
 class HandlerStopped(BaseException):
-    """Ends a handler after a failed call of its context. It is no ``Exception``, so that handlers do not swallow it by accident."""
+    """Ends a handler after a failed call of its context. Not an ``Exception``, so that handlers do not swallow it by accident."""
 
 
 class Failure(Exception):  # noqa: N818
-    """A classified failure of a run: its kind, and what to tell people."""
+    """A classified failure of a run: its kind, and its message for people."""
 
     def __init__(self, kind: FailureKind, issue: str, error: BaseException | None = None) -> None:
         super().__init__(issue)
@@ -52,7 +52,7 @@ _KINDS: tuple[tuple[type[BaseException], FailureKind], ...] = (
 
 
 def classify(error: BaseException) -> Failure:
-    """The failure that an exception of a handler is."""
+    """Classify an exception of a handler."""
     if isinstance(error, Failure):
         return error
     issue = _words(error)
@@ -64,7 +64,7 @@ def classify(error: BaseException) -> Failure:
 
 
 def _words(error: BaseException) -> str:
-    """The words of an error; those of the classes above stand alone, others with their class."""
+    """The message of an error; other classes than the ones above are named in front of it."""
     try:
         text = str(error)
     except Exception:

@@ -1,4 +1,4 @@
-"""What handlers of flows get and return."""
+"""The arguments and return values of handlers."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Event(Generic[D]):
     def __init__(self, topic: str, id: str, payload: str, created_at: datetime) -> None:  # noqa: A002
         self.topic = topic
         self.id = id
-        """Its message id: unique in its topic."""
+        """The message id, unique in its topic."""
         self.created_at = created_at
         self._payload = payload
 
     @property
     def payload(self) -> Any:  # noqa: ANN401 - any JSON
-        """What was published with it; each read decodes a new value."""
+        """The published payload; each read decodes a new value."""
         return msgspec.json.decode(self._payload)
 
     def __repr__(self) -> str:
@@ -43,10 +43,10 @@ class Reservation(msgspec.Struct, frozen=True):
 
 
 class Prepared(Generic[D]):
-    """What ``prepare`` decides: the events to take, and data for ``mutate`` and ``next``.
+    """The result of ``prepare``: the events to take, and data for ``mutate`` and ``next``.
 
-    ``wake_at`` asks to be called again at a time even without a new event. ``title`` says in a few words what the run does; a
-    run that takes nothing and publishes nothing keeps none.
+    ``wake_at`` asks for another call at that time even without a new event. ``title`` says in a few words what the run does; a
+    run that takes nothing and publishes nothing has no title.
     """
 
     __slots__ = ("data", "key", "reservations", "title", "wake_at")
@@ -72,7 +72,7 @@ class Prepared(Generic[D]):
 
 
 class Outcome(Generic[R]):
-    """What became of the mutation: ``applied`` with its result, ``none`` if there was nothing to do, or ``skipped``."""
+    """The outcome of the mutation: ``applied`` with its result, ``none`` if there was nothing to do, or ``skipped``."""
 
     __slots__ = ("result", "status")
 
@@ -98,11 +98,11 @@ class NotApplied:
 
 
 class Unknown:
-    """The answer of ``reconcile``: it cannot be told yet."""
+    """The answer of ``reconcile``: it is not known yet."""
 
 
 class Input(msgspec.Struct, frozen=True):
-    """Something of the outside world that a producer registered; events can be caused by it."""
+    """Something in the outside world that a producer registered; events can be caused by it."""
 
     source: str
     type: str

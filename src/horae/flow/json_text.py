@@ -12,7 +12,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 def json_text(value: object, name: str, most: int) -> str:
-    """A value as JSON; raises ``ValueError`` with its name if it is none, or too large."""
+    """A value as JSON; raises ``ValueError``, with the name, if it cannot be JSON or is too large."""
     try:
         text = _encode(value)
     except (TypeError, ValueError, OverflowError, RecursionError, msgspec.MsgspecError) as error:
@@ -30,7 +30,7 @@ def json_text(value: object, name: str, most: int) -> str:
 
 
 class Typed:
-    """Reads values of one type from JSON; of any type if it is not known."""
+    """Reads values of one type from JSON; of any type if the type is unknown."""
 
     def __init__(self, kind: Any) -> None:  # noqa: ANN401 - a type as it was annotated
         try:

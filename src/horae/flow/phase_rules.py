@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Operation(StrEnum):
-    """Something that a handler asks of its context."""
+    """An operation of a handler's context."""
 
     PEEK = "peek"
     GET = "get"
@@ -17,7 +17,7 @@ class Operation(StrEnum):
 
 
 class Part(StrEnum):
-    """The part of a handler that is called."""
+    """A part of a handler."""
 
     PRODUCER = "producer"
     PREPARE = "prepare"

@@ -1,4 +1,4 @@
-"""How workflows are written: their documents, what is checked when one is deployed, and a builder for Python."""
+"""Workflows as users write them: documents, the checks when one is deployed, and a builder for Python."""
 
 from horae.workflow.builder import Task, WorkflowBuilder
 from horae.workflow.document import Workflow, json_schema

@@ -1,4 +1,4 @@
-"""Workflows written in Python: a builder that makes the same document as JSON does, and checks it."""
+"""Workflows written in Python: a builder that creates the same document as JSON, and checks it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ START = "start"
 
 
 class Task:
-    """A node of a workflow that is being built; give it to ``after``, or as an input: that is its output."""
+    """A node of a workflow that is being built. Give it to ``after``, or as an input, which is then its output."""
 
     def __init__(self, node_id: str, *, when: str = "success", condition: str | None = None) -> None:
         self.id = node_id
@@ -32,22 +32,22 @@ class Task:
 
     @property
     def failed(self) -> Task:
-        """What follows this follows only if it failed."""
+        """This task as a predecessor of nodes that run only if it failed."""
         return Task(self.id, when="error", condition=self._condition)
 
     @property
     def ended(self) -> Task:
-        """What follows this follows whether it succeeded or failed."""
+        """This task as a predecessor of nodes that run whether it succeeded or failed."""
         return Task(self.id, when="always", condition=self._condition)
 
     def if_(self, condition: str) -> Task:
-        """What follows this follows only if an expression is true."""
+        """This task as a predecessor of nodes that run only if an expression is true."""
         return Task(self.id, when=self._when, condition=condition)
 
     def edge(self, target: str) -> dict[str, Any]:
-        """The edge to a node that comes after this."""
-        made: dict[str, Any] = {"source": self.id, "target": target, "when": self._when}
-        return made if self._condition is None else made | {"condition": self._condition}
+        """The edge from this task to a later node."""
+        edge: dict[str, Any] = {"source": self.id, "target": target, "when": self._when}
+        return edge if self._condition is None else edge | {"condition": self._condition}
 
     def __repr__(self) -> str:
         return f"Task({self.id})"
@@ -101,11 +101,11 @@ class WorkflowBuilder:
         return self._add(id or address.replace(":", "-"), "action", data, after)
 
     def choose(self, id: str, *, after: After = ()) -> Task:  # noqa: A002
-        """A gateway: of what comes after it, the first whose condition holds; see :meth:`Task.if_`."""
+        """A gateway: of the nodes after it, only the first whose condition holds runs; see :meth:`Task.if_`."""
         return self._add(id, "gateway_switch", {}, after)
 
     def parallel(self, id: str, *, after: After = ()) -> Task:  # noqa: A002
-        """A node whose followers run at once, as those of every other node do; it says so."""
+        """A node whose successors run at once, as those of every node do; it only makes this explicit."""
         return self._add(id, "parallel", {}, after)
 
     def join(
@@ -116,7 +116,7 @@ class WorkflowBuilder:
         mode: Literal["all", "any", "quorum"] = "all",
         quorum: int | None = None,
     ) -> Task:
-        """A node that waits for all branches, for any, or for so many; later ones are cancelled."""
+        """A node that waits for all branches, for any one, or for a quorum; the remaining ones are cancelled."""
         return self._add(id, "join", {"mode": mode, "quorum": quorum}, after)
 
     def foreach(
@@ -128,13 +128,13 @@ class WorkflowBuilder:
         max_rounds: int = 100,
         concurrency: int = 1,
     ) -> Task:
-        """A loop over a list. Its body begins with what comes after it, and ends where :meth:`again` says."""
+        """A loop over a list. Its body begins with the nodes after it, and ends where :meth:`again` says."""
         listed = items.output if isinstance(items, Task) else items
         data = {"items": listed, "max_rounds": max_rounds, "concurrency": concurrency}
         return self._add(id, "loop_foreach", data, after)
 
     def while_(self, id: str, condition: str, *, after: After = (), max_rounds: int = 100) -> Task:  # noqa: A002
-        """A loop with a condition. Its body begins with what comes after it, and ends where :meth:`again` says."""
+        """A loop with a condition. Its body begins with the nodes after it, and ends where :meth:`again` says."""
         return self._add(id, "loop_while", {"condition": condition, "max_rounds": max_rounds}, after)
 
     def again(self, loop: Task, *, after: After) -> None:
@@ -146,7 +146,7 @@ class WorkflowBuilder:
         return self._add(id, "end", {"output": _expressions(output or {})}, after)
 
     def build(self, limits: Config | None = None) -> Workflow:
-        """The document, checked; actions are checked when it is deployed. ``limits`` are settings; without any, the defaults."""
+        """The document, checked; actions are checked when it is deployed. ``limits`` are settings, by default the default ones."""
         document = {
             "workflow_id": self.workflow_id, "version": self.version, "nodes": list(self._nodes.values()),
             "edges": self._edges,
@@ -180,7 +180,7 @@ def _expressions(given: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _expression(value: object) -> str:
-    """A task's output, an expression as it is, or a value as the expression that means it."""
+    """The expression of an input: a task's output, a text as it is, or another value as a literal."""
     if isinstance(value, Task):
         return value.output
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

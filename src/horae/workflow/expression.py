@@ -1,7 +1,7 @@
 """Expressions in CEL: compiled, bounded, and evaluated without side effects.
 
 The implementation is Google's own, ``cel-expr-python``. It ends a comprehension after 10,000 steps, an expression that is deep at 32 levels,
-and its regular expressions take linear time. What is left to a hostile author is memory and patience, so everything but plain references,
+and its regular expressions take linear time. A hostile author can still use up memory and time, so everything but plain references,
 comparisons and a few functions is evaluated in a process of its own (:mod:`horae.executor.expression_pool`).
 """
 
@@ -35,14 +35,14 @@ _MESSAGE = re.compile(r"(?:[A-Z_]+: )?(?:ERROR: <input>:)?(.*?)(?: \[[A-Z_]+\])?
 
 
 def check_expression(text: str, most: int) -> None:
-    """Refuse an expression that is too long, or is none; the error says where."""
+    """Refuse a text that is too long, or is not an expression; the error says where."""
     if len(text) > most:
         raise ExpressionError(text, f"has {len(text)} characters, and the limit expression_length is {most}")
     _compiled(text)
 
 
 def evaluate(text: str, data: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any JSON
-    """The value of an expression, as JSON has it."""
+    """The value of an expression, as JSON."""
     compiled = _compiled(text)
     try:
         found = compiled.eval(data={name: data.get(name) for name in VARIABLES})
@@ -55,7 +55,7 @@ def evaluate(text: str, data: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any J
 
 
 def is_cheap(text: str) -> bool:
-    """Whether an expression takes no longer than it is, so that it may be evaluated where others wait for it."""
+    """Whether an expression takes time linear in its length, so that it may be evaluated in the event loop."""
     bare = _TEXTS.sub("''", text)
     return "//" not in bare and _CHEAP.issuperset(_CALL.findall(bare))
 
@@ -87,7 +87,7 @@ def _compiled(text: str) -> Compiled:
 
 
 def _message(error: object) -> str:
-    """What the library says, in one line, without its codes."""
+    """The library's message in one line, without its codes."""
     line = str(error).partition("\n")[0]
     found = _MESSAGE.fullmatch(line)
     return (found[1] if found else line)[:500]

@@ -13,10 +13,10 @@ Dag = Mapping[str, Any]
 
 
 class RunMeta(msgspec.Struct, frozen=True, kw_only=True):
-    """What an executor is told of a run besides its workflow."""
+    """Facts about a run that an executor gets besides the workflow."""
 
     source: str
-    """What asked for it: ``schedule``, ``trigger``, ``backfill`` or ``rerun``."""
+    """The cause of the run: ``schedule``, ``trigger``, ``backfill`` or ``rerun``."""
     user_id: str
     scheduled_for: datetime
     idempotency_key: str
@@ -34,16 +34,16 @@ class RunLauncher(Protocol):
 
 
 class WorkflowStore(Protocol):
-    """Where workflows are; a coroutine, or a plain method, called in a thread."""
+    """Loads workflows; a coroutine, or a plain method, called in a thread."""
 
     def load_dag(self, workflow_id: str, version: int, user_id: str) -> Dag | Awaitable[Dag | None] | None:
-        """The document of a version; ``None`` if there is none."""
+        """The document of a version; ``None`` if it does not exist."""
 
 
 class DagExecutor(Protocol):
-    """Runs workflows, or hands them to what does; a coroutine, or a plain method, called in a thread.
+    """Runs workflows, or hands them on; a coroutine, or a plain method, called in a thread.
 
-    What it returns is the result of the run. After an exception it is called again, at most three times in all.
+    The return value is the result of the run. After an exception it is called again, at most three times in all.
     """
 
     def run(self, dag: Dag, meta: RunMeta) -> Any: ...  # noqa: ANN401 - any JSON

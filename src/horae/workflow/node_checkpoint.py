@@ -12,7 +12,7 @@ import msgspec
 from horae.model import Instant
 
 PREFIX = "node:"
-"""How the keys of such checkpoints begin."""
+"""The prefix of the keys of such checkpoints."""
 
 
 class NodeState(StrEnum):
@@ -58,5 +58,5 @@ class NodeRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, 
 
 
 def place_of(rounds: Iterable[tuple[str, int]], node_id: str) -> str:
-    """Where in a run a node ran: its id, within rounds of loops ``LOOP/ROUND/ID``."""
+    """The place of a node in a run: its id; within the rounds of a loop ``LOOP/ROUND/ID``."""
     return "/".join([*(f"{loop}/{number}" for loop, number in rounds), node_id])

@@ -1,4 +1,4 @@
-"""The structure of a workflow: which nodes are the body of which loop, in what order nodes can run, and what is wrong with that.
+"""The structure of a workflow: the nodes in the body of each loop, the order in which nodes can run, and faults of the structure.
 
 The graph of a valid workflow consists of regions: the workflow itself, and the body of each loop. The edges within a region have no
 cycle. A loop is one node of the region that it stands in; its body is a region of its own, entered over the edges from the loop, and
@@ -16,7 +16,7 @@ from horae.workflow.document import Edge, ForeachNode, JoinNode, Node, TriggerNo
 
 
 class Fault(NamedTuple):
-    """Something that is wrong with a document: the node or edge, and why."""
+    """A fault of a document: the node or edge, and the reason."""
 
     where: str
     reason: str
@@ -35,11 +35,11 @@ class Region(msgspec.Struct, frozen=True, kw_only=True):
     back: tuple[int, ...]
     """The edges that lead back to the loop."""
     feeders: Mapping[str, frozenset[str]]
-    """Of each join: the nodes that lead to nothing else."""
+    """For each join, the nodes that lead only to it."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """A workflow that is structured: its nodes by id, its edges, and its regions by loop."""
+    """The structure of a valid workflow: its nodes by id, its edges, and its regions by loop."""
 
     workflow: Workflow
     nodes: Mapping[str, Node]
@@ -58,7 +58,7 @@ def is_loop(node: Node | None) -> bool:
 
 
 def plan_of(workflow: Workflow) -> tuple[Plan | None, list[Fault]]:
-    """The plan of a workflow, or what is wrong with its structure."""
+    """The plan of a workflow, or the faults of its structure."""
     faults = [*_wrong_ids(workflow), *_wrong_edges(workflow)]
     if faults:
         return None, faults
@@ -104,7 +104,7 @@ def _wrong_edges(workflow: Workflow) -> Iterator[Fault]:
 
 
 class _Graph:
-    """The graph of a document whose ids and edges are sound. Sets of nodes are bits of integers, so that large graphs are quick."""
+    """The graph of a document with valid ids and edges. Sets of nodes are bits of integers, so that large graphs are fast."""
 
     def __init__(self, workflow: Workflow) -> None:
         self.nodes = {node.id: node for node in workflow.nodes}
@@ -133,7 +133,7 @@ class _Graph:
         }
 
     def _dominators(self) -> dict[str, int]:
-        """Of each node: the nodes through which every path from a trigger to it leads, itself included."""
+        """For each node, the nodes on every path from a trigger to it, itself included."""
         numbers = {name: 1 << number for number, name in enumerate(self.nodes)}
         everything = (1 << len(numbers)) - 1
         found = {name: numbers[name] if name in self._triggers else everything for name in self.nodes}

@@ -37,12 +37,12 @@ from horae.workflow.regions import Fault, Plan, is_loop, plan_of
 
 MAX_TIMEOUT = "24h"
 MAX_LOOP_DEPTH = 4
-"""How deep loops lie within loops at most."""
+"""The maximum depth of loops within loops."""
 EDGES_PER_NODE = 4
 _FIELDS = ("workflow_id", "version", "nodes", "edges")
 
 KnownAction = Callable[[str], str | None]
-"""Says why a node cannot call an action; ``None`` if it can."""
+"""Returns why a node cannot call an action; ``None`` if it can."""
 Given = Workflow | Mapping[str, Any] | bytes | str
 """A document, as a value or as JSON."""
 
@@ -79,7 +79,7 @@ def stored_plan(text: str) -> Plan:
 
 
 def schedule_of(node: Node) -> TriggerSchedule | None:
-    """The schedule of a trigger; ``None`` if the node is no trigger with a schedule."""
+    """The schedule of a trigger; ``None`` if the node is not a trigger with a schedule."""
     if not isinstance(node, TriggerNode) or node.data.get("kind") != SCHEDULE_BASED:
         return None
     found: TriggerSchedule = convert_json(node.data.get("schedule"), TriggerSchedule)
@@ -87,7 +87,7 @@ def schedule_of(node: Node) -> TriggerSchedule | None:
 
 
 def _parsed(given: Given, config: Config) -> dict[str, Any]:
-    """The document as a mapping, if it is within the bounds of JSON and of its size."""
+    """The document as a mapping, if it is within the limits of JSON and of its size."""
     try:
         text = given.encode() if isinstance(given, str) else given
         text = text if isinstance(text, bytes) else msgspec.json.encode(text)
