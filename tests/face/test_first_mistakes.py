@@ -154,7 +154,7 @@ def test_a_first_mistake(mistake: Mistake, server: Server, folder: Path):
     assert [each["id"] for each in server.get("/schedules")["items"]] == ["there"]
 
 
-def refused(*typed: str, folder: Path, sentence: str, hint: str = "", **environment: str) -> None:
+def refused(folder: Path, sentence: str, hint: str, *typed: str, **environment: str) -> None:
     if "another program" in sentence:  # a service ends its process
         ran = horae_process(*typed, folder=folder, forks=True, **environment)
     else:
@@ -165,85 +165,29 @@ def refused(*typed: str, folder: Path, sentence: str, hint: str = "", **environm
 
 def test_there_is_nothing_to_work_on(tmp_path: Path):
     """No database, a folder, another database, no PostgreSQL, no server, an address that is none."""
-    listing = ("schedules", "list")
-    refused(
-        *listing,
-        folder=tmp_path,
-        sentence="There is no Horae database at horae.db",
-        hint="horae migrate sets it up",
-    )
-    refused(
-        *listing,
-        "--database",
-        f"sqlite:///{tmp_path}",
-        folder=tmp_path,
-        sentence="is a folder, and a database is a file",
-        hint="look at --database",
-    )
-    refused(
-        *listing,
-        "--database",
-        "mysql://x/y",
-        folder=tmp_path,
-        sentence='Cannot read the database address "mysql://x/y"',
-        hint="postgresql://",
-    )
-    refused(
-        *listing,
-        "--database",
-        "postgresql://127.0.0.1:1/x",
-        folder=tmp_path,
-        sentence="The database cannot be reached: nothing answers at 127.0.0.1:1",
-        hint="horae check",
-    )
-    refused(
-        *listing,
-        "--url",
-        "http://127.0.0.1:1",
-        folder=tmp_path,
-        sentence="The server http://127.0.0.1:1 cannot be reached",
-        hint="start it with horae serve",
-    )
-    refused(
-        *listing,
-        "--url",
-        "localhost:8420",
-        folder=tmp_path,
-        sentence='--url is "localhost:8420", which is no address',
-        hint="http://127.0.0.1:8420",
-    )
-    refused(
-        *listing,
-        folder=tmp_path,
-        sentence='HORAE_URL is "localhost", which is no address',
-        HORAE_URL="localhost",
-    )
-    assert list(tmp_path.iterdir()) == []  # fmt: skip
+    for sentence, hint, *target in (
+        ("There is no Horae database at horae.db", "horae migrate sets it up"),
+        ("is a folder, and a database is a file", "look at --database", "--database", f"sqlite:///{tmp_path}"),
+        ('Cannot read the database address "mysql://x/y"', "postgresql://", "--database", "mysql://x/y"),
+        ("The database cannot be reached: nothing answers at 127.0.0.1:1", "horae check", "--database", "postgresql://127.0.0.1:1/x"),
+        ("The server http://127.0.0.1:1 cannot be reached", "start it with horae serve", "--url", "http://127.0.0.1:1"),
+        ('--url is "localhost:8420", which is no address', "http://127.0.0.1:8420", "--url", "localhost:8420"),
+    ):  # fmt: skip
+        refused(tmp_path, sentence, hint, "schedules", "list", *target)
+    sentence = 'HORAE_URL is "localhost", which is no address'
+    refused(tmp_path, sentence, "", "schedules", "list", HORAE_URL="localhost")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_port_that_is_taken_and_one_that_is_none(tmp_path: Path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        refused(
-            "serve",
-            "--port",
-            port,
-            folder=tmp_path,
-            sentence=f"Cannot listen on 127.0.0.1:{port}: another program",
-            hint="--port or HORAE_PORT",
-        )
-        refused(
-            "serve",
-            folder=tmp_path,
-            HORAE_PORT=port,
-            sentence=f"Cannot listen on 127.0.0.1:{port}: another program",
-            hint="--port or HORAE_PORT",
-        )
-    refused("serve", "--port", "99999", folder=tmp_path, sentence="--port must be at most 65535")
-    refused(
-        "serve", folder=tmp_path, HORAE_PORT="99999", sentence="The setting HORAE_PORT must be at most 65535"
-    )
-    refused("serve", "--port", "http", folder=tmp_path, sentence="--port must be a whole number")  # fmt: skip
+        sentence = f"Cannot listen on 127.0.0.1:{port}: another program"
+        refused(tmp_path, sentence, "--port or HORAE_PORT", "serve", "--port", port)
+        refused(tmp_path, sentence, "--port or HORAE_PORT", "serve", HORAE_PORT=port)
+    refused(tmp_path, "--port must be at most 65535", "", "serve", "--port", "99999")
+    refused(tmp_path, "The setting HORAE_PORT must be at most 65535", "", "serve", HORAE_PORT="99999")
+    refused(tmp_path, "--port must be a whole number", "", "serve", "--port", "http")
 
 
 def test_tokens_that_are_expired_or_forged(tmp_path: Path):
