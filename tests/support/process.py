@@ -171,7 +171,7 @@ class Server(Listener):
         super().__init__(
             [*command, *arguments],
             ROOT,
-            environment(**{"HORAE_TICK_MS": "100"} | settings),
+            environment(**settings),
             interpreter,
         )
         self.client = httpx.Client(base_url=self.url, timeout=120)
