@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 
 from horae import App, CatchUp, CatchUpPolicy, Config, Context, Overlap, Policies, RetryPolicy, WhenFull
 from horae.testing import TimeMachine, VirtualClock
+from tests.support.nodes import running
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 HOUR = 3_600_000
@@ -72,11 +72,8 @@ async def test_an_app_on_a_virtual_clock_wakes_at_least_once_every_tick_ms(
         return await step(*given)
 
     monkeypatch.setattr(app.engine, "step", counted)
-    async with app:
-        running = asyncio.create_task(app.serve())
+    async with running(app):
         await clock.advance(hours=1)
-        running.cancel()
-        await asyncio.wait([running])
     assert least <= steps <= most
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import configparser
 import getpass
 import json
@@ -32,6 +31,7 @@ from horae.store.dialect import migrations
 from horae.store.postgres.dialect import POSTGRES
 from horae.store.sqlite import SQLITE
 from horae.testing import VirtualClock
+from tests.support.nodes import keeping_time
 from tests.support.pages import DOCS, block
 from tests.support.process import ROOT
 from tests.support.reader import Reader, free_port
@@ -456,9 +456,7 @@ async def test_the_table_of_the_tutorial_on_times_off(tmp_path: Path, options: s
             if first:
                 await app.schedules.create("hourly", "0 * * * *", "hours", policies=policies)
             else:
-                running = asyncio.create_task(app.serve())
-                await clock.advance(minutes=10)
-                running.cancel()
-                await asyncio.wait({running})
+                async with keeping_time(app):
+                    await clock.advance(minutes=10)
         clock.move_to(datetime(2026, 3, 1, 11, 30, tzinfo=UTC))
     assert began == made_up

@@ -17,6 +17,7 @@ from horae import App, Config, Filter
 from horae.app.schedule_views import description_view
 from horae.errors import ScheduleUnreadableError
 from tests.face.cli.command import horae
+from tests.support.nodes import keeping_time
 from tests.support.service import client_of
 from tests.support.wait import wait_until
 
@@ -55,10 +56,8 @@ async def at_work(database: str, *spoiled: tuple[str, str, str]) -> AsyncIterato
             await app.schedules.create(each, EVERY_SECOND, "work", tags=["t"])
         for bad, column, value in spoiled:
             await spoil(database, column, value, bad)
-        serving = asyncio.create_task(app.serve())
-        yield app
-        serving.cancel()
-        await asyncio.gather(serving, return_exceptions=True)
+        async with keeping_time(app):
+            yield app
 
 
 def runs_of(app: App, schedule_id: str, number: int = 1) -> Callable[[], Awaitable[bool]]:

@@ -26,7 +26,7 @@ from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from horae.workflow import WorkflowBuilder
 from tests.support.machine import START
-from tests.support.nodes import waits_for_lock
+from tests.support.nodes import ended, keeping_time, waits_for_lock
 from tests.support.wait import wait_until
 
 
@@ -292,13 +292,8 @@ async def test_a_launch_is_idempotent_on_its_key_and_in_the_ledger(database: str
         assert schedule.owner == "u"
         (run,) = await app.runs.list(schedule.id)
         assert run.nominal == for_when
-        serving = asyncio.create_task(app.serve())
-
-        async def ended() -> bool:
-            return (await app.runs.get(run.id)).status == "succeeded"
-
-        await wait_until(ended)
-        serving.cancel()
+        async with keeping_time(app):
+            assert (await ended(app, run.id)).status == "succeeded"
         again = await app.workflows.launch("report", 1, key="k1", user="u")
         assert (again.id, again.status) == (run.id, "succeeded")
         for key, when in (("", for_when), ("k", for_when.replace(tzinfo=None))):

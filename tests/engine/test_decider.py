@@ -17,7 +17,7 @@ from horae.model import AUTOMATIC, AttemptEnd, AttemptResult, Overlap, ScheduleK
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.support.machine import START
-from tests.support.nodes import end_leases, step, waits_for_lock
+from tests.support.nodes import end_leases, keeping_time, step, waits_for_lock
 from tests.support.postgres import commits_wait
 from tests.support.wait import wait_until
 
@@ -144,15 +144,12 @@ async def test_what_is_due_is_claimed_and_run_once_and_its_result_comes_back(dat
 
 
 async def test_the_driver_sleeps_until_a_decider_wants_to_be_woken(database: str):
-    async with Node(database, config=Config(tick_ms=3_600_000)) as node:
-        running = asyncio.create_task(node.serve())
+    async with Node(database, config=Config(tick_ms=3_600_000)) as node, keeping_time(node):
         due_at = await node.create("a", due_in=700)
         await wait_until(lambda: node.engine.wake_at == due_at)
         assert node.done == []
         await wait_until(lambda: node.done)
         assert node.now() >= due_at
-        running.cancel()
-        await asyncio.wait([running])
     async with Node(database) as again:  # what had ended was recorded, at the latest when the first one ended
         assert await again.reminders() == [("a", "done", 1, '"a was done"')]
         assert [each.epoch for each in await again.nodes()] == [again.engine.epoch]
@@ -379,14 +376,11 @@ async def test_a_decider_that_raises_keeps_no_other_from_its_step(database: str)
 
 async def test_an_app_continues_beside_a_decider_that_raises(database: str, caplog: pytest.LogCaptureFixture):
     config = Config(tick_ms=3_600_000)
-    async with Node(database, deciders=(Broken, Reminders), config=config) as node:
-        running = asyncio.create_task(node.serve())
+    async with Node(database, deciders=(Broken, Reminders), config=config) as node, keeping_time(node):
         await node.create("a", due_in=300)
         await node.create("b", due_in=600)
         await wait_until(lambda: sorted(node.done) == [("a", 1), ("b", 1)])
         assert "the last step failed" in (await node.readiness()).status
-        running.cancel()
-        await asyncio.wait([running])
     told = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
     assert told == ["a step failed, and is tried again"]  # once every tick_ms
 

@@ -10,6 +10,7 @@ import pytest
 
 from horae import App, Config
 from tests.support.flows import Script, events_of
+from tests.support.nodes import running
 from tests.support.wait import wait_until
 
 PUBLISH = "SELECT horae.flow_publish('', 'f', 'in', 'FROM {0}', '{{\"a\": 1}}')"
@@ -18,9 +19,8 @@ PUBLISH = "SELECT horae.flow_publish('', 'f', 'in', 'FROM {0}', '{{\"a\": 1}}')"
 @pytest.mark.contract("FLOW-28")
 async def test_an_application_publishes_with_its_own_commit(postgres: str):
     script = Script()
-    async with App(postgres, config=Config(tick_ms=3_600_000)) as app:
+    async with running(App(postgres, config=Config(tick_ms=3_600_000))) as app:
         await app.flows.deploy(script.flow)
-        serving = asyncio.create_task(app.serve())
         await wait_until(lambda: script.outcomes)
         connection = await asyncpg.connect(postgres)
         mine = connection.transaction()
@@ -47,8 +47,6 @@ async def test_an_application_publishes_with_its_own_commit(postgres: str):
             ["FROM sqlalchemy"],
             ["another"],
         ]
-        serving.cancel()
-        await asyncio.wait([serving])
 
 
 def with_psycopg(url: str) -> None:

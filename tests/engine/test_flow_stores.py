@@ -21,7 +21,7 @@ from horae.model import LogBatch, LogChunk, LogEntry
 from horae.store.flow_queries import FlowRecords, RunMove
 from horae.store.postgres import PostgresStore
 from tests.support.flows import Script, crash, events_of, never, publish, runs_of, statuses
-from tests.support.nodes import end_leases, step
+from tests.support.nodes import end_leases, keeping_time, step
 from tests.support.wait import wait_until
 
 CONFIG = Config(lease_ms=60_000, housekeeping_ms=300, terminate_ms=200, drain_ms=200, tick_ms=60_000)
@@ -32,12 +32,8 @@ async def serving(database: str, *flows: Flow, config: Config = CONFIG) -> Async
     async with App(database, config=config) as app:
         for flow in flows:
             await app.flows.deploy(flow)
-        running = asyncio.create_task(app.serve())
-        try:
+        async with keeping_time(app):
             yield app
-        finally:
-            running.cancel()
-            await asyncio.wait([running])
 
 
 @pytest.mark.contract("FLOW-14", "FLOW-17")
@@ -368,7 +364,6 @@ async def test_what_handlers_log_is_kept_with_their_runs(database: str):
     async with App(database, config=msgspec.structs.replace(CONFIG, attempt_log_flush_ms=10)) as app:
         await app.flows.deploy(script.flow)
         await publish(app, "1")
-        running = asyncio.create_task(app.serve())
 
         async def lines() -> list[tuple[str, str, str]]:
             run = (await runs_of(app))[0]
@@ -383,19 +378,18 @@ async def test_what_handlers_log_is_kept_with_their_runs(database: str):
         async def are_written() -> bool:
             return bool(await runs_of(app)) and await lines() == said
 
-        await wait_until(are_written)  # while it runs
-        go_on.set()
-        await wait_until(lambda: ("applied", "found") in script.outcomes)
-        kept = await lines()
-        assert kept[:3] == said
-        assert kept[3][:2] == ("ERROR", "take")
-        assert kept[3][2].endswith("ConnectionError: lost")
-        assert "in lose" in kept[3][2]
-        assert kept[4:] == [
-            ("INFO", "take", "asking")
-        ]  # the reconciliation is another attempt of the same run
-        running.cancel()
-        await asyncio.wait([running])
+        async with keeping_time(app):
+            await wait_until(are_written)  # while it runs
+            go_on.set()
+            await wait_until(lambda: ("applied", "found") in script.outcomes)
+            kept = await lines()
+            assert kept[:3] == said
+            assert kept[3][:2] == ("ERROR", "take")
+            assert kept[3][2].endswith("ConnectionError: lost")
+            assert "in lose" in kept[3][2]
+            assert kept[4:] == [
+                ("INFO", "take", "asking")
+            ]  # the reconciliation is another attempt of the same run
         with pytest.raises(FlowRunNotFoundError):
             await app.flows.logs("f", "0" * 32)
 

@@ -28,6 +28,7 @@ from tests.support.nodes import (
     end_leases,
     fetch,
     has_status,
+    keeping_time,
     nobody_can_write,
     only_run,
     running,
@@ -498,8 +499,6 @@ async def test_an_app_that_runs_long_after_it_was_opened_starts_without_complain
         await app.schedules.create("s", soon(app), "work")
         clock.slept = QUICK.lease_ms / 1000 + 1
         await end_leases(postgres)
-        task = asyncio.create_task(app.serve())
-        await wait_until(lambda: done == [1])
-        task.cancel()
-        await asyncio.wait([task])
+        async with keeping_time(app):
+            await wait_until(lambda: done == [1])
     assert [record.getMessage() for record in caplog.records if record.levelname == "WARNING"] == []

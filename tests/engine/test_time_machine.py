@@ -20,6 +20,7 @@ from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, Ret
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine, VirtualClock
 from tests.support.machine import START, Recorder, accounted, at
+from tests.support.nodes import keeping_time
 
 VECTORS: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "vectors" / "policy.json").read_text("utf-8")
@@ -417,10 +418,8 @@ async def test_a_run_that_ends_when_the_next_slot_falls_due_does_not_block_it(dr
         if driven == "machine":
             await machine.advance(minutes=3)
         else:
-            task = asyncio.create_task(machine.app.serve())
-            await machine.clock.advance(minutes=3)
-            task.cancel()
-            await asyncio.wait([task])
+            async with keeping_time(machine.app):
+                await machine.clock.advance(minutes=3)
         assert [each.minute - START.minute for each in begun] == [1, 2, 3]
 
 

@@ -18,6 +18,7 @@ from horae.store.flow_queries import FlowRecords, Probe
 from horae.store.port import Transaction
 from horae.testing import TimeMachine
 from tests.support.flows import Script, publish
+from tests.support.nodes import keeping_time, running
 from tests.support.wait import wait_until
 
 
@@ -105,10 +106,8 @@ async def test_a_busy_flow_does_not_keep_a_node_from_asking_for_schedules_once_a
     async with app:
         await app.flows.deploy(flow)
         await app.flows.publish_many("busy", [("in", str(number), None) for number in range(100)])
-        serving = asyncio.create_task(app.serve())
-        await wait_until(lambda: len(runs) > 100)
-        serving.cancel()
-        await asyncio.wait([serving])
+        async with keeping_time(app):
+            await wait_until(lambda: len(runs) > 100)
     assert runs[-1] > 2
 
 
@@ -122,9 +121,8 @@ async def test_a_run_that_waits_for_capacity_begins_when_one_of_another_decider_
         begun.set()
         await go_on.wait()
 
-    async with app:
+    async with running(app):
         await app.schedules.create("s", spec={"crons": ["0 0 1 1 *"]}, action="wait")
-        serving = asyncio.create_task(app.serve())
         await app.schedules.trigger("s")
         await begun.wait()
         await app.flows.deploy(script.flow)
@@ -137,8 +135,6 @@ async def test_a_run_that_waits_for_capacity_begins_when_one_of_another_decider_
         assert script.calls == []
         go_on.set()
         await wait_until(lambda: script.effects == [["1"]])
-        serving.cancel()
-        await asyncio.wait([serving])
 
 
 async def test_a_step_that_only_records_results_asks_for_nothing_else_and_forgets_no_wake_time(

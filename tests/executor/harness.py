@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from horae import App, Config
 from horae.engine.worker import Launch, Worker
 from horae.executor.context import hash_of
 from horae.executor.function import FunctionExecutor
@@ -27,7 +28,8 @@ from horae.model import (
     ScheduleKey,
     Status,
 )
-from tests.support.wait import wait_until
+from tests.support.nodes import running
+from tests.support.wait import PATIENCE, wait_until
 
 NOW = 1_772_366_400_000
 
@@ -46,6 +48,15 @@ def stored(request: HttpRequest, key: str = "k") -> Action:
     secret = request.secret and sealer.seal(request.secret, "secret")
     options = msgspec.to_builtins(msgspec.structs.replace(request, headers=headers, secret=secret))
     return Action(kind="http", options=options)
+
+
+@contextlib.asynccontextmanager
+async def handing_off(executor: Executor, database: str = ":memory:") -> AsyncIterator[App]:
+    """An app that keeps time and has an executor which hands work off."""
+    app = App(database, config=Config(tick_ms=50, terminate_ms=2000))
+    app.use(executor)
+    async with asyncio.timeout(PATIENCE), running(app):
+        yield app
 
 
 class Attempts:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from horae import App, Config
+from horae import App
 from horae.executor.celery_executor import CeleryExecutor
 from horae.model import Run
+from tests.executor.harness import handing_off
 from tests.support.nodes import ended
 from tests.support.process import ROOT, environment, kill, run_program
-from tests.support.wait import PATIENCE, wait_for, wait_until
+from tests.support.wait import wait_for, wait_until
 
 pytestmark = pytest.mark.skipif(shutil.which("redis-server") is None, reason="there is no redis-server here")
 
@@ -62,14 +63,8 @@ def celery(engine: dict[str, str]) -> Iterator[Any]:
     made.close()
 
 
-@contextlib.asynccontextmanager
-async def running(celery: Any) -> AsyncIterator[App]:
-    app = App(":memory:", config=Config(tick_ms=50, terminate_ms=2000))
-    app.use(CeleryExecutor(celery, ["add", "boom", "slow", "large"]))
-    async with app, asyncio.timeout(PATIENCE):
-        serving = asyncio.create_task(app.serve())
-        yield app
-        serving.cancel()
+def running(celery: Any) -> AbstractAsyncContextManager[App]:
+    return handing_off(CeleryExecutor(celery, ["add", "boom", "slow", "large"]))
 
 
 def said(engine: dict[str, str]) -> list[str]:

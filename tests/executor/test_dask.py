@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from horae import App, Config
+from horae import App
 from horae.executor.dask_executor import DaskExecutor
 from horae.model import Run
+from tests.executor.harness import handing_off
 from tests.support.nodes import ended
 from tests.support.process import run_program
-from tests.support.wait import PATIENCE, wait_until
+from tests.support.wait import wait_until
 
 NAMES = ("add", "boom", "identify", "large", "slow", "deaf")
 FUNCTIONS = {name: f"tests.executor.dask_functions:{name}" for name in NAMES} | {"gone": "nowhere:gone"}
@@ -62,14 +63,8 @@ def client_of(address: str) -> Any:
     return Client(address, asynchronous=True, set_as_default=False)
 
 
-@contextlib.asynccontextmanager
-async def running(address: str, **more: Any) -> AsyncIterator[App]:
-    app = App(":memory:", config=Config(tick_ms=50, terminate_ms=1000))
-    app.use(DaskExecutor(address, FUNCTIONS, **more))
-    async with app, asyncio.timeout(PATIENCE):
-        serving = asyncio.create_task(app.serve())
-        yield app
-        serving.cancel()
+def running(address: str, **more: Any) -> AbstractAsyncContextManager[App]:
+    return handing_off(DaskExecutor(address, FUNCTIONS, **more))
 
 
 async def test_a_function_returns_its_result_or_fails(cluster: Cluster):

@@ -18,7 +18,7 @@ from horae.executor.procrastinate_executor import ProcrastinateExecutor
 from horae.face.service import make_service
 from horae.workflow import WorkflowBuilder
 from tests.face.cli.command import horae
-from tests.support.nodes import ended
+from tests.support.nodes import ended, keeping_time
 from tests.support.wait import PATIENCE, wait_until
 
 DEFAULT: Any = {}
@@ -80,10 +80,8 @@ async def serving(there: Engine, database: str = ":memory:", policies: Any = DEF
     async with app, asyncio.timeout(PATIENCE):
         if "work" not in {each.id for each in await app.schedules.list()}:
             await app.schedules.create("work", {}, "dict:work", policies=policies)
-        task = asyncio.create_task(app.serve())
-        yield app
-        task.cancel()
-        await asyncio.wait([task])
+        async with keeping_time(app):
+            yield app
 
 
 async def test_a_failure_that_was_not_recorded_is_found_again_and_one_that_was_is_followed_by_other_work(

@@ -18,6 +18,7 @@ from horae.executor.sealing import HIDDEN
 from horae.face.service import make_service
 from horae.model import RetryPolicy
 from horae.policy.lifecycle import ENDED
+from tests.support.nodes import keeping_time
 from tests.support.wait import wait_until
 
 pytestmark = pytest.mark.contract("SCHD-17")
@@ -65,14 +66,8 @@ async def running(database: str, *executors: Executor) -> AsyncIterator[App]:
     app = App(database, config=quick)
     for executor in executors:
         app.use(executor)
-    async with app:
-        driving = asyncio.create_task(app.serve())
-        try:
-            yield app
-        finally:
-            driving.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await driving
+    async with app, keeping_time(app):
+        yield app
 
 
 def bell(**more: Any) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +14,15 @@ import asyncpg
 import procrastinate
 import pytest
 
-from horae import App, Config
+from horae import App
 from horae.errors import InvalidInputError
 from horae.executor.procrastinate_executor import ProcrastinateExecutor
+from tests.executor.harness import handing_off
 from tests.executor.procrastinate_tasks import app as tasks
 from tests.support.nodes import ended
 from tests.support.postgres import new_postgres_database
 from tests.support.process import ROOT, environment, kill, run_program
-from tests.support.wait import PATIENCE, wait_until
+from tests.support.wait import wait_until
 
 TASKS = ["add", "boom", "slow"]
 
@@ -62,14 +63,8 @@ def jobs(postgres_server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iter
     kill(worker)
 
 
-@contextlib.asynccontextmanager
-async def running(jobs: Jobs, **more: Any) -> AsyncIterator[App]:
-    app = App(jobs.database, config=Config(tick_ms=50, terminate_ms=1000))
-    app.use(ProcrastinateExecutor(jobs.app, TASKS, **more))
-    async with app, asyncio.timeout(PATIENCE):
-        serving = asyncio.create_task(app.serve())
-        yield app
-        serving.cancel()
+def running(jobs: Jobs, **more: Any) -> AbstractAsyncContextManager[App]:
+    return handing_off(ProcrastinateExecutor(jobs.app, TASKS, **more), jobs.database)
 
 
 async def started(app: App, schedule_id: str, word: str, jobs: Jobs) -> str:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,28 +12,23 @@ from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.api.workflowservice import v1 as api
 
-from horae import App, Config
+from horae import App
 from horae.executor.temporal_connection import TemporalConnection
 from horae.executor.temporal_ends import end_of
 from horae.executor.temporal_executor import TemporalExecutor
 from horae.model import OPEN, Run
+from tests.executor.harness import handing_off
 from tests.support.network import Network
 from tests.support.process import ROOT, run_program
 from tests.support.temporal_cluster import QUEUE, TemporalCluster, free_port
-from tests.support.wait import PATIENCE, wait_for, wait_until
+from tests.support.wait import wait_for, wait_until
 
 STOPPED = "it was terminated: its run was stopped"
 TYPES = ("Greet", "Boom", "Countdown", "Slow")
 
 
-@asynccontextmanager
-async def running(target: str) -> AsyncIterator[App]:
-    app = App(":memory:", config=Config(tick_ms=50, terminate_ms=1000))
-    app.use(TemporalExecutor(target, dict.fromkeys(TYPES, QUEUE)))
-    async with app, asyncio.timeout(PATIENCE):
-        serving = asyncio.create_task(app.serve())
-        yield app
-        serving.cancel()
+def running(target: str) -> AbstractAsyncContextManager[App]:
+    return handing_off(TemporalExecutor(target, dict.fromkeys(TYPES, QUEUE)))
 
 
 async def started(app: App, name: str, **more: Any) -> Run:

@@ -34,15 +34,21 @@ class ShiftedClock(SystemClock):
 
 @asynccontextmanager
 async def running(app: App) -> AsyncIterator[App]:
-    """An app that keeps time as long as the context lasts."""
-    async with app:
-        task = asyncio.create_task(app.serve())
-        try:
-            yield app
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+    """An app that is open and keeps time as long as the context lasts."""
+    async with app, keeping_time(app):
+        yield app
+
+
+@asynccontextmanager
+async def keeping_time(app: App) -> AsyncIterator[None]:
+    """Let an open app keep time as long as the context lasts."""
+    task = asyncio.create_task(app.serve())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 async def ended(app: App, run_id: str) -> Run:

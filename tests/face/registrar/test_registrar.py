@@ -21,6 +21,7 @@ from horae.errors import (
 from horae.registrar import Registrar
 from horae.testing import TimeMachine
 from tests.face.registrar.inputs import GOOD
+from tests.support.nodes import keeping_time
 from tests.support.wait import wait_until
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)
@@ -290,18 +291,16 @@ async def test_slots_by_the_second_on_both_stores(tmp_path: Path, postgres: str)
             app.action("report")(_nothing)
             registrar = Registrar(app)
             await registrar.upsert_schedule(HOURLY | {"cron_expr": "* * * * * *"})
-            running = asyncio.create_task(app.serve())
 
             async def shows(status: str, registrar: Registrar = registrar) -> bool:
                 return status in {row.status for row in await registrar.runs("s")}
 
-            await wait_until(lambda: shows("SUCCESS"))
-            await registrar.pause_schedule("s", True)
-            await asyncio.sleep(2)
-            await registrar.pause_schedule("s", False)
-            await wait_until(lambda: shows("SKIPPED"))
-            running.cancel()
-            await asyncio.wait([running])
+            async with keeping_time(app):
+                await wait_until(lambda: shows("SUCCESS"))
+                await registrar.pause_schedule("s", True)
+                await asyncio.sleep(2)
+                await registrar.pause_schedule("s", False)
+                await wait_until(lambda: shows("SKIPPED"))
             rows = (await registrar.runs("s", 1000))[::-1]
             gaps = {later.run_at - earlier.run_at for earlier, later in pairwise(rows)}
             assert gaps == {timedelta(seconds=1)}  # every slot, once, with what became of it

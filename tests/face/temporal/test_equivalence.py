@@ -22,6 +22,7 @@ import horae
 from horae import Filter
 from horae.config import Config
 from tests.face.temporal.strategies import BOUNDS, specs
+from tests.support.nodes import running
 from tests.support.service import client_of
 from tests.support.temporal import Calls, calls_to, create_request, schedule_message, start_workflow
 from tests.support.wait import wait_until
@@ -163,8 +164,7 @@ async def test_a_workflow_is_the_action_under_its_name_with_its_arguments_retrie
         workflow_run_timeout=Duration(nanos=200_000_000),
     )  # fmt: skip
     action.input.CopyFrom(Payloads(payloads=values))
-    async with app, calls_to(app) as calls:
-        keeping = asyncio.ensure_future(app.serve())
+    async with running(app), calls_to(app) as calls:
         trigger = SchedulePatch(trigger_immediately=TriggerImmediatelyRequest())
         await calls(create_request("s", schedule_message(action=action), initial_patch=trigger))
 
@@ -173,7 +173,6 @@ async def test_a_workflow_is_the_action_under_its_name_with_its_arguments_retrie
             return bool(recent) and recent[0].start_workflow_status == 7
 
         await wait_until(ended)
-        keeping.cancel()
     decoded = [{"a": 1}, None, "p", {"metadata": {"encoding": "binary/plain"}, "data": "AQ=="}]
     assert [(attempt, given) for attempt, given, _ in seen] == [(1, decoded), (2, decoded), (3, decoded)]
     assert seen[0][2].startswith("wf-20")

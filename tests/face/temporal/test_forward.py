@@ -23,6 +23,7 @@ from horae.config import Config
 from horae.executor.temporal_connection import SERVICE
 from horae.face.temporal.times import duration_of
 from horae.model import OPEN, Run
+from tests.support.nodes import running
 from tests.support.process import kill
 from tests.support.temporal import (
     NAMESPACE,
@@ -223,8 +224,7 @@ async def test_a_schedule_starts_a_workflow_on_the_cluster_with_temporals_ids_an
         header=Header(fields={"h": raw}),
         workflow_run_timeout=duration_of(20_000),
     )
-    async with app, calls_to(app, config) as calls, temporal_client(calls.target) as client:
-        serving = asyncio.create_task(app.serve())
+    async with running(app), calls_to(app, config) as calls, temporal_client(calls.target) as client:
         await calls(create_request("s", schedule_message(action=action)))
         assert (await calls.describe("s")).schedule.action.start_workflow == action
         listed = await calls(api.ListSchedulesRequest(namespace=NAMESPACE))
@@ -265,7 +265,6 @@ async def test_a_schedule_starts_a_workflow_on_the_cluster_with_temporals_ids_an
         assert [each.status for each in await ended_runs(app, "s", 3) if each.action == "ping"] == [
             "succeeded"
         ]
-        serving.cancel()
 
 
 async def ended_runs(app: horae.App, schedule_id: str, number: int) -> list[Run]:

@@ -30,6 +30,7 @@ from horae.config import Config
 from horae.errors import ServerError
 from horae.face.temporal.transfer import MOVED, WAITS, Endpoint, Transfer
 from tests.face.cli.command import horae as run_command
+from tests.support.nodes import running
 from tests.support.process import ROOT
 from tests.support.temporal import (
     NAMESPACE,
@@ -232,8 +233,7 @@ async def test_the_commands_of_the_how_to_move_schedules_from_temporal_and_back(
     app.action("ping")(lambda: None)
     temporal = temporal_cluster.command
     workflow = ("--workflow-id", "wf", "--task-queue", QUEUE, "--type")
-    async with app, calls_to(app, config) as here, calls_at(temporal_cluster.address) as there:
-        serving = asyncio.create_task(app.serve())
+    async with running(app), calls_to(app, config) as here, calls_at(temporal_cluster.address) as there:
         for name, options in MOVED_SCHEDULES.items():
             await temporal.later("schedule", "create", "-s", name, *workflow, "ping", *options)
         await temporal.later("schedule", "create", "-s", "move-not", "--paused", *workflow, "Slow")
@@ -290,7 +290,6 @@ async def test_the_commands_of_the_how_to_move_schedules_from_temporal_and_back(
             assert (await here.describe(name)).schedule.state.paused
         for name in (*MOVED_SCHEDULES, "move-not"):
             await temporal.later("schedule", "delete", "-s", name)
-        serving.cancel()
 
 
 def commands_of_the_how_to(there: str, here: str) -> list[list[str]]:
