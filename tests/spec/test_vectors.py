@@ -12,7 +12,7 @@ import pytest
 from horae.errors import FieldParseError, InvalidSpecError
 from horae.spec import Spec
 from horae.spec.calendar_bits import EVERY_DAY, Calendar, matching_days
-from horae.spec.civil import FIRST_YEAR, members
+from horae.spec.civil import members
 from horae.spec.cron_field import MONTH, TEMPORAL, WEEKDAY, YEAR, Field, Parsed, parse_field
 from tests.support.cases import each_of
 
@@ -107,14 +107,14 @@ def parsed(vector: dict[str, Any]) -> list[int]:
     """The values of a field's text, in a field made for the vector's own range."""
     low, high = vector["min"], vector["max"]
     if vector["mode"] == "dow":
-        field, base = WEEKDAY, 0
+        field = WEEKDAY
     elif vector["mode"] == "month":
-        field, base = MONTH, 0
+        field = MONTH
     elif (low, high) == (YEAR.low, YEAR.high):
-        field, base = YEAR, FIRST_YEAR
+        field = YEAR
     else:
-        field, base = Field("number", low, high, Parsed(0), {}), 0
-    return [value + base for value in members(parse_field(vector["text"], field, TEMPORAL).bits)]
+        field = Field("number", low, high, Parsed(0), last=high, base=0, plain={})
+    return [value + field.base for value in members(parse_field(vector["text"], field, TEMPORAL).bits)]
 
 
 @pytest.mark.contract("SCHD-02")

@@ -14,15 +14,8 @@ import msgspec
 
 from horae.spec import cron_field
 from horae.spec.budget import charge
-from horae.spec.calendar_bits import (
-    STAR_DAY,
-    STAR_HOUR,
-    STAR_MINUTE,
-    STAR_WEEKDAY,
-    Calendar,
-    Special,
-)
-from horae.spec.civil import FIRST_YEAR, bit_range, members
+from horae.spec.calendar_bits import STAR_DAY, STAR_HOUR, STAR_MINUTE, STAR_WEEKDAY, Calendar, Special
+from horae.spec.civil import bit_range, members
 from horae.spec.compiled import CALENDAR_FIELDS, Elements
 from horae.spec.cron_field import Field
 from horae.spec.document import (
@@ -105,26 +98,21 @@ def _item(item: Range, field: Field, *, star: bool) -> str:
     first, last, step = item
     if first == last:
         return str(first)
-    whole = star and (first, last) == (field.low, _high(field))
+    whole = star and (first, last) == (field.low, field.last)
     text = "*" if whole else f"{first}-{last}"
     return text if step == 1 else f"{text}/{step}"
 
 
 def _starry(bits: int, field: Field) -> bool:
     """Whether a field in which a star has no special meaning is best written as ``*/n``."""
-    steps = range(1, (_high(field) - field.low) // 2 + 1)
-    return any(bits == bit_range(field.low, _high(field), step) for step in steps)
-
-
-def _high(field: Field) -> int:
-    return 6 if field is cron_field.WEEKDAY else field.high
+    steps = range(1, (field.last - field.low) // 2 + 1)
+    return any(bits == bit_range(field.low, field.last, step) for step in steps)
 
 
 def ranges_of(bits: int, field: Field, *, star: bool) -> list[Range]:
     """A field's values as ranges. ``star``: begin with one over the whole field, as ``*/n`` is."""
-    base = FIRST_YEAR if field is cron_field.YEAR else 0
-    values = [value + base for value in members(bits)]
-    high = _high(field)
+    values = [value + field.base for value in members(bits)]
+    high = field.last
     if star:
         steps = range(1, high - field.low + 2)
         step = next(s for s in steps if set(range(field.low, high + 1, s)) <= set(values))

@@ -36,14 +36,14 @@ MOST = {"crons": 100, "calendars": 100, "intervals": 20, "rrules": 20, "exclude"
 """How many elements of a kind a spec may have."""
 
 MAX_SHARED = {"dates": 2000, "calendars": 100}
-"""The same for a shared calendar."""
+"""How many elements of a kind a shared calendar may have."""
 
 _CRON_STEPS = _CALENDAR_STEPS = 8
 _RRULE_STEPS = 25
 _TIME_STEPS = 3
 _RANGE_STEPS = 2
 _CHARACTERS = 4
-"""What reading an element costs; and how many characters of one are a step."""
+"""The steps that reading an element costs; and how many characters of an element cost a step."""
 
 MAX_COMMENT_LENGTH = 200
 MAX_JITTER = 86400
@@ -55,11 +55,6 @@ class Jitter(msgspec.Struct, frozen=True):
 
     span_ms: int
     centred: bool
-
-    @property
-    def span_seconds(self) -> int:
-        """Rounded up."""
-        return -(-self.span_ms // 1000)
 
 
 class Every(msgspec.Struct, frozen=True):
@@ -135,7 +130,7 @@ def check_sizes(document: SpecDocument | SharedCalendar, sizes: Mapping[str, int
 def _read_crons(
     document: SpecDocument,
 ) -> tuple[list[Calendar], list[Calendar], list[Every], str | None]:
-    """The crons, what temporal ones become (calendars and intervals), and the zone they name."""
+    """The crons; the calendars and intervals that temporal crons become; and the zone that they name."""
     crons, calendars, intervals = [], [], []
     zones: list[str | None] = []
     for n, expression in enumerate(document.crons):
@@ -226,8 +221,7 @@ def _read_field(value: FieldDocument, field: Field, element: str) -> Parsed:
 
 
 def _read_ranges(ranges: tuple[RangeDocument, ...], field: Field, element: str) -> Parsed:
-    high = 6 if field is cron_field.WEEKDAY else field.high
-    base = FIRST_YEAR if field is cron_field.YEAR else 0
+    high, base = field.last, field.base
     bits, spans = 0, False
     charge(_RANGE_STEPS * len(ranges))
     if not ranges:

@@ -59,7 +59,7 @@ _TZ_WORD = re.compile(r"^\s*(?:(?:CRON_)?TZ=\S*)?")
 
 
 class TemporalCron(NamedTuple):
-    """What an expression of the dialect ``temporal`` says besides its fields."""
+    """The meaning of an expression of the dialect ``temporal``: a calendar or an interval, and a time zone."""
 
     calendar: Calendar | None
     every: int = 0
@@ -69,11 +69,10 @@ class TemporalCron(NamedTuple):
 
 def parse_cron(expression: str, dialect: Dialect = "unix") -> Calendar:
     """The meaning of a cron expression of the dialect ``posix`` or ``unix``."""
-    if not isinstance(expression, str):
-        raise _refusal(expression, f"must be a string, not {type(expression).__name__}")
+    _check_text(expression)
     if dialect == "posix":
         return _parse_posix(expression)
-    words = _words(expression, None)
+    words = expression.split()
     if words and words[0].startswith("@"):
         words = _macro(expression, words)
     if len(words) == 5:
@@ -85,10 +84,7 @@ def parse_cron(expression: str, dialect: Dialect = "unix") -> Calendar:
 
 def parse_temporal(expression: str) -> TemporalCron:
     """The meaning of a cron expression of the dialect ``temporal``."""
-    if not isinstance(expression, str):
-        raise _refusal(expression, f"must be a string, not {type(expression).__name__}")
-    if len(expression) > MAX_EXPRESSION_LENGTH:
-        raise _refusal(expression, f"is longer than {MAX_EXPRESSION_LENGTH} characters")
+    _check_text(expression)
     body, _, comment = expression.partition("#")
     timezone = None
     words = body.split()
@@ -112,7 +108,7 @@ def parse_temporal(expression: str) -> TemporalCron:
 
 def _parse_posix(expression: str) -> Calendar:
     # Split at single blanks only: other white space is not a separator but a fault of its field.
-    words = [word for word in _words(expression.replace("\t", " "), " ") if word]
+    words = [word for word in expression.replace("\t", " ").split(" ") if word]
     if expression.lstrip(" \t").startswith("@"):
         raise _refusal(
             expression, "is a macro, which is not POSIX", "write the five fields: @daily is 0 0 * * *"
@@ -138,10 +134,11 @@ def ever_matches(calendar: Calendar) -> bool:
     )
 
 
-def _words(text: str, separator: str | None) -> list[str]:
-    if len(text) > MAX_EXPRESSION_LENGTH:
-        raise _refusal(text, f"is longer than {MAX_EXPRESSION_LENGTH} characters")
-    return text.split(separator)
+def _check_text(expression: object) -> None:
+    if not isinstance(expression, str):
+        raise _refusal(expression, f"must be a string, not {type(expression).__name__}")
+    if len(expression) > MAX_EXPRESSION_LENGTH:
+        raise _refusal(expression, f"is longer than {MAX_EXPRESSION_LENGTH} characters")
 
 
 def _compiled(
@@ -199,7 +196,7 @@ def both_specials(day: Special | None, weekday: Special | None) -> Special | Non
 
 
 def _position(expression: str, words: list[str], index: int) -> int:
-    """Where the word of an index begins; expressions are short, so walk."""
+    """Where the word of an index begins."""
     position = len(expression) - len(_TZ_WORD.sub("", expression))
     for number, word in enumerate(words):
         position = expression.find(word, position)

@@ -51,6 +51,10 @@ class Field(msgspec.Struct, frozen=True):
     high: int
     every: Parsed
     """What ``*`` means."""
+    last: int
+    """The highest value that a canonical form has: ``high``, but Saturday for weekdays, because 7 is Sunday again."""
+    base: int
+    """The value that bit 0 stands for."""
     plain: dict[str, Parsed]
     """The meaning of the most common texts: ``*`` and the numbers."""
     names: tuple[str, ...] = ()
@@ -85,10 +89,10 @@ TEMPORAL = Grammar(special=False)
 
 def _field(name: str, low: int, high: int, names: tuple[str, ...] = (), shortest: int = 3) -> Field:
     base = FIRST_YEAR if name == "year" else 0
-    last = 6 if name == "weekday" else high  # 7 is Sunday too, for those dialects that know it
+    last = 6 if name == "weekday" else high
     every = Parsed(bit_range(low - base, last - base), star=True, spans=True)
     plain = {str(value): Parsed(1 << (value - base)) for value in range(low, last + 1)} | {"*": every}
-    return Field(name, low, high, every, plain, names, shortest)
+    return Field(name, low, high, every, last, base, plain, names, shortest)
 
 
 SECOND = _field("second", 0, 59)
@@ -118,8 +122,7 @@ def parse_field(text: str, field: Field, grammar: Grammar) -> Parsed:
         start += len(item) + 1
     if field is WEEKDAY:  # 7 is Sunday too
         bits = (bits | bits >> 7) & 0b1111111
-    elif field is YEAR:
-        bits >>= FIRST_YEAR
+    bits >>= field.base
     if bits == field.every.bits:
         special, spans = None, True  # special days add nothing to every day
     return Parsed(bits, star=text.startswith("*"), special=special, spans=spans)
@@ -161,8 +164,7 @@ class _Reader:
         field = self._field
         if field is WEEKDAY and last == 0 and self._grammar.sunday_is_7:
             return f"Sunday at the end of a range is 7: {first}-7"
-        high = 6 if field is WEEKDAY else field.high
-        return f"a range that wraps around is written as two: {first}-{high},{field.low}-{last}"
+        return f"a range that wraps around is written as two: {first}-{field.last},{field.low}-{last}"
 
     def _step(self, text: str, start: int) -> int:
         if not self._grammar.steps:
@@ -192,7 +194,7 @@ class _Reader:
         field = self._field
         digits = value.lstrip("0")
         number = int(digits or "0") if len(digits) <= 4 else field.high + 1
-        high = 6 if field is WEEKDAY and not self._grammar.sunday_is_7 else field.high
+        high = field.high if self._grammar.sunday_is_7 else field.last
         if field.low <= number <= high:
             return number
         if number == 7 and field is WEEKDAY:
