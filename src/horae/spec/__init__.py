@@ -11,8 +11,8 @@ The files in reading order:
 - ``civil_set.py``, ``day_search.py``, ``civil_interval.py``: the labels that match, with the days of a year as one integer; the search by
   windows of days; where an interval meets a set of labels.
 - ``rrule_text.py``, ``rrule_days.py``, ``rrule.py``, ``listed_times.py``: the text, days and times of an RRULE; single times.
-- ``zone.py``, ``zone_names.py``: a zone is a list of changes; hints for unknown names. ``clock_change.py``, ``clock_notes.py``: labels to
-  instants under ``gap`` and ``fold``; the effect of a change in words.
+- ``zone.py``, ``zone_names.py``: a zone is a list of changes; hints for unknown names. ``clock_change.py``: labels to instants
+  under ``gap`` and ``fold``; the effect of a change in words.
 - ``interval.py``, ``sources.py``, ``spec.py``: progressions of instants; the sources of a spec; ``Spec`` with ``next_after``, ``previous``
   and ``between``.
 - ``budget.py``, ``affordability.py``: the step counter; whether a spec is cheap enough to accept.

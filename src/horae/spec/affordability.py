@@ -60,7 +60,7 @@ def _reading_steps(spec: Spec) -> int:
 
 
 def _is_plain(spec: Spec) -> bool:
-    """Whether a spec is of a kind that is always cheap, to read too. Nearly all specs are."""
+    """Whether a spec is of a kind that is always cheap, also to read. Nearly all specs are."""
     e = spec.elements
     if e.rrules or e.exclude or e.exclude_shared:
         return False

@@ -93,8 +93,8 @@ def steps_left() -> int:
     return _meter.budget.left + _meter.budget.later
 
 
-class Spent:
-    """The cost of the questions of a ``with`` block, which share one budget; it is set even if they exceed it."""
+class shared_budget:  # noqa: N801 - used like a function; a generator would be slower, and every decision has one
+    """Let all questions inside the block share one budget. ``steps`` is what they cost, even if they exceed it."""
 
     __slots__ = ("_before", "_budget", "_given", "steps")
 
@@ -116,11 +116,6 @@ class Spent:
         _meter.budget = self._before
         if self._before.small:
             self._before.left -= self.steps
-
-
-def shared_budget(steps: int) -> Spent:
-    """Let all questions inside the block share one budget. A decision has one, so it is no generator."""
-    return Spent(steps)
 
 
 @contextmanager

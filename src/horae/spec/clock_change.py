@@ -10,10 +10,12 @@ two stretches, ``gap`` by what a label in the hole stands for.
 from __future__ import annotations
 
 from bisect import bisect_right
+from datetime import datetime
 from functools import lru_cache
 from typing import Literal
 
 from horae.spec.civil import END, CivilRule
+from horae.spec.duration import duration_text
 from horae.spec.zone import Zone, load_zone
 
 Gap = Literal["skip", "shift"]
@@ -175,3 +177,17 @@ class Timeline:
 def timeline(zone: str, gap: Gap = "skip", fold: Fold = "both", limit: int | None = None) -> Timeline:
     """The timeline of a zone under the stated policies; shared by all specs that ask for it."""
     return Timeline(load_zone(zone), gap, fold, limit)
+
+
+def clock_note(zone: str, previous: datetime, time: datetime) -> str:
+    """Describe the clock changes of a zone between two times, and which of two equal local times the later is; empty if neither."""
+    instant, offsets = int(time.timestamp()), load_zone(zone)
+    offset = offsets.offset_at(instant)
+    moved = offset - offsets.offset_at(int(previous.timestamp()))
+    notes = []
+    if moved:
+        notes.append(f"clocks went {'forward' if moved > 0 else 'back'} {duration_text(abs(moved) * 1000)}")
+    same = timeline(zone).instants(instant + offset)
+    if len(same) > 1:
+        notes.append("first of two" if instant == same[0] else "second of two")
+    return ", ".join(notes)

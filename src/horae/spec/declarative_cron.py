@@ -26,7 +26,7 @@ class PosixCron:
 
     @classmethod
     def registered(cls, expression: str, timezone: str = "UTC") -> PosixCron:
-        """The same for a registration, whose error names it as such."""
+        """Create one for a registration: an invalid expression raises :class:`~horae.errors.CronExpressionInvalidError`."""
         try:
             return cls(expression, timezone)
         except InvalidCronExpressionError as error:

@@ -101,8 +101,7 @@ def describe(calendar: Calendar) -> str:
 
 def _time_of_day(calendar: Calendar) -> str:
     seconds, minutes, hours = calendar.seconds, calendar.minutes, calendar.hours
-    times = seconds.bit_count() * minutes.bit_count() * hours.bit_count()
-    if times <= MAX_TIMES_LISTED:
+    if _times_a_day(calendar) <= MAX_TIMES_LISTED:
         return f"at {_joined(_clock_times(calendar))}"
     if seconds == 1:
         phrase = _unit_phrase(minutes, EVERY_MINUTE, cron_field.MINUTE)
@@ -113,6 +112,10 @@ def _time_of_day(calendar: Calendar) -> str:
         f"{_unit_phrase(seconds, EVERY_SECOND, cron_field.SECOND)} of minute {_values(minutes, cron_field.MINUTE)}"
         + (_hours(hours, "of") or " of every hour")
     )
+
+
+def _times_a_day(calendar: Calendar) -> int:
+    return calendar.seconds.bit_count() * calendar.minutes.bit_count() * calendar.hours.bit_count()
 
 
 def _clock_times(calendar: Calendar) -> list[str]:
@@ -141,8 +144,9 @@ def _hours(hours: int, word: str) -> str:
 
 def _days(calendar: Calendar) -> str:
     special = calendar.special
-    by_day = [_ordinal_days(calendar)] if calendar.days not in {0, EVERY_DAY} else []
-    by_weekday = []
+    by_day, by_weekday = [], []
+    if calendar.days not in {0, EVERY_DAY}:
+        by_day = [f"day {_values(calendar.days, cron_field.DAY_OF_MONTH)} of the month"]
     if calendar.weekdays not in {0, EVERY_WEEKDAY}:
         by_weekday = [_values(calendar.weekdays, cron_field.WEEKDAY)]
     if special is not None:
@@ -150,24 +154,21 @@ def _days(calendar: Calendar) -> str:
         by_day += [f"the working day nearest day {day}" for day in members(special.nearest)]
         by_day += ["the last working day of the month"] * special.last_workday
         by_weekday += [
-            f"the {ORDINALS[place // 7]} {_name(WEEKDAY_NAMES[place % 7])} of the month"
+            f"the {ORDINALS[place // 7]} {WEEKDAY_NAMES[place % 7].capitalize()} of the month"
             for place in members(special.nth)
         ]
         by_weekday += [
-            f"the last {_name(WEEKDAY_NAMES[weekday])} of the month" for weekday in members(special.last)
+            f"the last {WEEKDAY_NAMES[weekday].capitalize()} of the month"
+            for weekday in members(special.last)
         ]
     if calendar.either:  # both fields restrict, even where one names every value
         by_day = by_day or ["every day of the month"]
         by_weekday = by_weekday or ["every weekday"]
     phrases = [f"on {_joined(phrase)}" for phrase in (by_day, by_weekday) if phrase]
     if not phrases:
-        busy = calendar.seconds.bit_count() * calendar.minutes.bit_count() * calendar.hours.bit_count()
-        return "every day" if busy <= MAX_TIMES_LISTED or calendar.hours != EVERY_HOUR else ""
+        listed = _times_a_day(calendar) <= MAX_TIMES_LISTED
+        return "every day" if listed or calendar.hours != EVERY_HOUR else ""
     return (" or " if calendar.either else " if also ").join(phrases)
-
-
-def _ordinal_days(calendar: Calendar) -> str:
-    return f"day {_values(calendar.days, cron_field.DAY_OF_MONTH)} of the month"
 
 
 def _from_last(back: int) -> str:
@@ -180,7 +181,7 @@ def _values(bits: int, field: Field) -> str:
     """``9 to 17``, ``Monday to Friday``, ``1, 3 and 5``, ``0 to 55 by 5``."""
 
     def text(value: int) -> str:
-        return _name(field.names[value - field.low]) if field.names else str(value)
+        return field.names[value - field.low].capitalize() if field.names else str(value)
 
     items = []
     for first, last, step in ranges_of(bits, field, star=False):
@@ -191,10 +192,6 @@ def _values(bits: int, field: Field) -> str:
         else:
             items.append(f"{text(first)} to {text(last)}" + (f" by {step}" if step > 1 else ""))
     return _joined(items)
-
-
-def _name(name: str) -> str:
-    return name.capitalize()
 
 
 def _joined(items: list[str]) -> str:

@@ -42,43 +42,33 @@ class Source(Protocol):
 class CivilSource:
     """A rule in civil time, on the timeline of a zone, from one instant to another (both included)."""
 
-    __slots__ = ("_first", "_last", "_rule", "_timeline")
+    __slots__ = ("_first", "_last", "line", "rule")
 
     def __init__(self, rule: CivilRule, line: Timeline, first: int = START, last: int = END) -> None:
-        self._rule = rule
-        self._timeline = line
+        self.rule = rule
+        self.line = line
         self._first = first
         self._last = last
-
-    @property
-    def rule(self) -> CivilRule:
-        """The rule in civil time."""
-        return self._rule
-
-    @property
-    def line(self) -> Timeline:
-        """The timeline that turns civil time into instants."""
-        return self._timeline
 
     def next_after(self, instant: int) -> int | None:
         if instant < self._first:
             instant = self._first - 1
-        found = self._timeline.next_after(self._rule, instant)
+        found = self.line.next_after(self.rule, instant)
         return None if found is None or found > self._last else found
 
     def previous(self, instant: int) -> int | None:
-        found = self._timeline.previous(self._rule, min(instant, self._last))
+        found = self.line.previous(self.rule, min(instant, self._last))
         return None if found is None or found < self._first else found
 
     def count(self, after: int, until: int) -> int:
-        return self._timeline.count(self._rule, max(after, self._first - 1), min(until, self._last))
+        return self.line.count(self.rule, max(after, self._first - 1), min(until, self._last))
 
     def span(self, after: int, until: int, limit: int) -> list[int]:
-        return self._timeline.span(self._rule, max(after, self._first - 1), min(until, self._last), limit)
+        return self.line.span(self.rule, max(after, self._first - 1), min(until, self._last), limit)
 
     def bits(self, first: int, end: int) -> int:
         begin, stop = max(first, self._first), min(end, self._last + 1)
-        return self._timeline.bits(self._rule, begin, stop) << (begin - first) if begin < stop else 0
+        return self.line.bits(self.rule, begin, stop) << (begin - first) if begin < stop else 0
 
 
 class Union:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 import msgspec
 
@@ -52,14 +52,14 @@ _STRETCH = 32 * DAY
 """How many seconds are counted by one method, before the faster one is chosen anew."""
 
 _SHORT_STRETCH = 4 * DAY
-"""The same where a budget may end the count."""
+"""Like ``_STRETCH``, where a budget may end the count."""
 
 SPECS_KEPT = 16_384
 """How many distinct specs are kept compiled."""
 
-_TEXT = (str, bytes)  # a union would be made anew each time
+_TEXT = (str, bytes)  # a union would be created anew each time
 SHORT_TEXT = 4096
-"""The most characters of a stored text that is short; of longer ones only ``LONG_TEXTS_KEPT`` are recognized when they are met again."""
+"""Stored texts of up to so many characters are cached like specs; of longer texts only ``LONG_TEXTS_KEPT`` are."""
 
 LONG_TEXTS_KEPT = 1024
 
@@ -177,11 +177,6 @@ class Spec:
         return msgspec.structs.replace(document, shared=dict(self.shared)) if self.shared else document
 
     @property
-    def shared_calendars(self) -> tuple[str, ...]:
-        """The names of the shared calendars that it excludes."""
-        return self.elements.exclude_shared
-
-    @property
     def text(self) -> str:
         """The canonical document, as JSON: what is stored."""
         if self._text is None:
@@ -190,7 +185,7 @@ class Spec:
 
     def canonical(self) -> dict[str, Any]:
         """The canonical document as JSON values."""
-        return cast("dict[str, Any]", msgspec.json.decode(msgspec.json.encode(self.document)))
+        return msgspec.json.decode(self.text, type=dict[str, Any])
 
     def sentence(self) -> str:
         """What the spec says, in English."""
@@ -198,7 +193,7 @@ class Spec:
         return sentence_of(self.elements)
 
     def __repr__(self) -> str:
-        return f"Spec({msgspec.json.encode(self.document).decode()})"
+        return f"Spec({self.text})"
 
     def next_after(self, moment: datetime) -> datetime | None:
         """The first nominal time strictly after a moment; ``None`` if there is none."""
@@ -288,7 +283,7 @@ class Spec:
         return total
 
     def count_within_budget(self, after: int, until: int) -> tuple[int, int]:
-        """Count these with about half of the remaining budget; return the count, and up to where they were counted."""
+        """Like :meth:`count`, with about half of the remaining budget; return the count, and up to where it goes."""
         begin_question()
         keep = steps_left() // 2
         asked = until
@@ -400,7 +395,7 @@ class Spec:
         return Spec(self.elements, self.shared, cold=True)
 
     def read_anew(self) -> None:
-        """Read its stored text, as a process does that has nothing cached."""
+        """Read its stored text as a process would that has nothing cached."""
         _parsed_text(self.text)
 
     def _united(self) -> Union:
@@ -410,8 +405,7 @@ class Spec:
     def _raw(self) -> Union:
         """The sources without exclusions; jitter stays clear of their instants."""
         if self._raw_union is None:
-            excludes = self.elements.exclude or self.shared
-            if excludes:
+            if self.elements.exclude or self.shared:
                 found = sources_of(self.elements, (), (), cold=self._cold)
                 self._raw_union = Union(tuple(source for _, source in found))
             else:
@@ -456,9 +450,9 @@ def _second(moment: datetime) -> int:
     raise NaiveTimeError(moment)
 
 
-def _shared(name: str, calendars: Mapping[str, SharedCalendar | Mapping[str, Any]] | None) -> SharedCalendar:
-    if not calendars or name not in calendars:
-        raise UnknownCalendarError(name, calendars or ())
+def _shared(name: str, calendars: Mapping[str, SharedCalendar | Mapping[str, Any]]) -> SharedCalendar:
+    if name not in calendars:
+        raise UnknownCalendarError(name, calendars)
     shared = read_shared(calendars[name], name)
     check_sizes(shared, MAX_SHARED, f"{name}.")
     for n, calendar in enumerate(shared.calendars):

@@ -17,7 +17,6 @@ from horae.spec.canonical import render_cron, render_instant
 from horae.spec.civil_set import CivilSet
 from horae.spec.clock_change import timeline
 from horae.spec.compiled import Elements, closed_days, read_calendar
-from horae.spec.document import SharedCalendar
 from horae.spec.duration import duration_text
 from horae.spec.english import describe
 from horae.spec.sources import CivilSource, sources_of
@@ -81,7 +80,7 @@ def why_instant(spec: Spec, instant: int) -> Standing:
     every = {"gap": "skip", "fold": "both", "clock_change": "literal"}
     if not Spec(_replace(open_elements, **every)).names(instant):
         return standing
-    if Spec(_replace(elements, **every), tuple(_shared(spec).items())).names(instant):
+    if Spec(_replace(elements, **every), spec.shared).names(instant):
         return _replace(standing, code=Code.FOLD)
     return _replace(standing, code=Code.EXCLUDED, by=_exclusion(spec, label))
 
@@ -119,7 +118,7 @@ def _in_gap(spec: Spec, label: int) -> Standing:
 
 
 def _outside(elements: Elements, instant: int) -> Code | None:
-    """On which side of the spec's window an instant lies; ``None`` if in it."""
+    """On which side of the spec's window an instant lies; ``None`` if inside."""
     if elements.start_at is not None and instant < elements.start_at:
         return Code.BEFORE_START
     if elements.end_at is not None and instant > elements.end_at:
@@ -135,7 +134,7 @@ def _other(spec: Spec, instant: int, label: int) -> int | None:
 
 def _element(spec: Spec, instant: int, label: int) -> str:
     """The first element that names an instant."""
-    elements, shared = spec.elements, tuple(_shared(spec).items())
+    elements, shared = spec.elements, spec.shared
     if spec.zone.offset_at(instant - 1) >= spec.zone.offset_at(instant):
         # It is not excluded, and no gap moved it here from a time that may be: exclusions need no second check.
         elements, shared = _replace(elements, exclude=(), exclude_shared=()), ()
@@ -144,12 +143,12 @@ def _element(spec: Spec, instant: int, label: int) -> str:
             return text
     if instant in elements.instants:
         return f'time "{render_instant(instant)}"'
-    # What is left is a time without an offset; one that a clock change moved here is not found by what the clock shows.
+    # Only a time without an offset is left; one that a clock change moved here is not found by what the clock shows.
     return f'time "{render_instant(label)[:-1]}"' if label in elements.labels else ""
 
 
 def _single(elements: Elements) -> Iterator[tuple[str, dict[str, object]]]:
-    """Each element in words, and the fields of a spec that has only this element. Single times are left out; there may be many."""
+    """Each element in words, with the fields of a spec that has only this element; without single times, of which there may be many."""
     for calendar in elements.crons:
         yield f'cron "{render_cron(calendar)}"', {"crons": (calendar,)}
     for calendar in elements.calendars:
@@ -165,12 +164,8 @@ def _exclusion(spec: Spec, label: int) -> str:
     for calendar in spec.elements.exclude:
         if CivilSet((ALWAYS,), (calendar,)).excludes(label):
             return f'exclusion "{describe(calendar)}"'
-    for name, shared in _shared(spec).items():
+    for name, shared in spec.shared:
         calendars = tuple(read_calendar(each, name) for each in shared.calendars)
         if CivilSet((ALWAYS,), calendars, closed_days(shared, name)).excludes(label):
             return f'shared calendar "{name}"'
     return ""
-
-
-def _shared(spec: Spec) -> dict[str, SharedCalendar]:
-    return spec.document.shared

@@ -1,4 +1,4 @@
-"""What a caller meant who named a time zone that does not exist: abbreviations, offsets, misspelt names. Pure."""
+"""Suggestions for time zones that do not exist: abbreviations, offsets, misspelt names. Pure."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ ABBREVIATIONS: dict[str, tuple[str, ...]] = {
 
 _OFFSET = re.compile(r"(?:UTC|GMT|Z)?\s*([+-])\s*(\d{1,2})(?::?([0-5]\d))?", re.IGNORECASE | re.ASCII)
 _CLOSE, _NEARLY = 0.7, 0.08
-"""How like a name must be to be suggested, and how much less so than the one that is most like."""
+"""How similar a name must be to be suggested, and how much less similar than the most similar one it may be."""
 
 
 def suggestion(name: str, known: Collection[str]) -> str:
-    """What would have been right: a place instead of an abbreviation, an offset, another spelling."""
+    """A correction of a name: a place instead of an abbreviation, an offset, another spelling."""
     text = str(name)[:100].strip()
     places = [each for each in ABBREVIATIONS.get(text.upper(), ()) if each in known]
     if places:
@@ -44,10 +44,8 @@ def suggestion(name: str, known: Collection[str]) -> str:
 
 def _instead_of_abbreviation(text: str, places: list[str]) -> str:
     if len(places) == 1:
-        reason = (
-            f"{text} is an abbreviation: it says an offset, and not whose clocks to follow when they change"
-        )
-        return f"{reason}; name the place: {places[0]}"
+        reason = "it says an offset, and not whose clocks to follow when they change"
+        return f"{text} is an abbreviation: {reason}; name the place: {places[0]}"
     return f"{text} is an abbreviation, and means several: name the place, {', '.join(places[:-1])} or {places[-1]}"
 
 
@@ -61,7 +59,7 @@ def _written_offset(sign: str, hours: int, minutes: str, known: Collection[str])
 
 
 def _spelling(text: str, known: Collection[str]) -> str:
-    """The same letters in another case, a city's zone, or the names that it is most like."""
+    """The same letters in another case, a city's zone, or the most similar names."""
     wanted = text.replace(" ", "_").lower()
     by_lower = {zone.lower(): zone for zone in sorted(known)}
     cities = {lower.rsplit("/", 1)[-1]: zone for lower, zone in by_lower.items()}

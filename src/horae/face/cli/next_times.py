@@ -20,7 +20,7 @@ from horae.face.cli.tables import table
 from horae.face.documents.files import document
 from horae.face.time_parser import instant_of
 from horae.spec import TZDATA_VERSION, Spec
-from horae.spec.clock_notes import clock_note
+from horae.spec.clock_change import clock_note
 
 MAX_SHOWN = 1000
 cli = group()

@@ -22,7 +22,7 @@ from horae.face.service.route_helpers import READS
 from horae.model import Action, instant
 from horae.policies import Policies
 from horae.spec import installed_zones
-from horae.spec.clock_notes import clock_note
+from horae.spec.clock_change import clock_note
 
 TIMES = 8
 BLANK = {

@@ -29,7 +29,7 @@ from horae.face.console.policy_words import policy_lines
 from horae.face.console.runs_pages import moment_of_query
 from horae.face.console.visit import Visit
 from horae.model import BackfillStatus, instant
-from horae.spec.clock_notes import clock_note
+from horae.spec.clock_change import clock_note
 
 RUNS = 60
 TIMES = 120
