@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import platform
-import re
 import statistics
-from collections.abc import Iterable
 from datetime import datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import NamedTuple
 
 import tzdata
 
 from bench import spec
+from bench.page import bullets, compared, factor, machine, number, table
 from bench.spec import LIBRARIES, OURS, Difference, Effort, Row
 
 PURE_PYTHON = tuple(library.name for library in LIBRARIES if library.pure_python and library.name != OURS)
@@ -112,23 +108,26 @@ def render(measured: Measured, effort: Effort) -> str:
         (
             OPENING,
             "## The machine\n",
-            machine(),
+            machine(
+                ", ".join(f"{library.package} {version(library.package)}" for library in LIBRARIES),
+                f"time-zone database {tzdata.IANA_VERSION}",
+            ),
             "## The next time after a moment\n",
             following,
-            table("`next_after`", measured.following),
+            library_table("`next_after`", measured.following),
             "## Parsing\n",
             PARSING.format(constructions=effort.constructions),
-            table("parsing, in a row", measured.parsing),
-            table("parsing, one at a time", measured.lone_parsing),
+            library_table("parsing, in a row", measured.parsing),
+            library_table("parsing, one at a time", measured.lone_parsing),
             "## Parsing and the first answer\n",
             FIRST,
-            table("parsing and first answer", measured.first),
+            library_table("parsing and first answer", measured.first),
             "## Many times in a row\n",
             DENSE + "\n",
-            table("`between`", measured.dense),
+            library_table("`between`", measured.dense),
             "## Many documents, few distinct ones\n",
             cache,
-            table("cache", measured.cache),
+            library_table("cache", measured.cache),
             "## Targets\n",
             bullets(targets(measured)),
             "## How each library is called\n",
@@ -140,50 +139,28 @@ def render(measured: Measured, effort: Effort) -> str:
     )
 
 
-def table(title: str, rows: list[Row]) -> str:
+def library_table(title: str, rows: list[Row]) -> str:
     """A table with a column for each library: microseconds, and how that compares to Horae."""
-    lines = [f"| {title} | " + " | ".join(library.name for library in LIBRARIES) + " |"]
-    lines.append("|---|" + "---:|" * len(LIBRARIES))
+    cells = []
     for label, microseconds in rows:
-        cells = [cell(microseconds[library.name], microseconds[OURS]) for library in LIBRARIES[1:]]
-        lines.append(f"| {label} | {number(microseconds[OURS])} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        ours, *others = (microseconds[library.name] for library in LIBRARIES)
+        cells.append([label, number(ours), *(compared(other, ours, "slower", "faster") for other in others)])
+    return table([title, *(library.name for library in LIBRARIES)], cells)
 
 
 def difference_table(differences: list[Difference]) -> str:
-    lines = ["| expression | after | " + " | ".join(library.name for library in LIBRARIES) + " |"]
-    lines.append("|---|---|" + "---|" * len(LIBRARIES))
-    for expression, moment, answers in differences:
-        cells = ["–" if answer is None else local(answer) for answer in answers.values()]
-        lines.append(f"| `{expression}` | {local(moment)} | " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    headings = ["expression", "after", *(library.name for library in LIBRARIES)]
+    rows = [
+        [f"`{expression}`", local(moment), *("–" if answer is None else local(answer) for answer in answers.values())]
+        for expression, moment, answers in differences
+    ]  # fmt: skip
+    return table(headings, rows, texts=len(headings))
 
 
 def local(moment: datetime) -> str:
     """``2026-03-08 03:00 -04:00``, with the seconds if there are any."""
     shown = moment.strftime("%Y-%m-%d %H:%M:%S" if moment.second else "%Y-%m-%d %H:%M")
     return shown + (moment.isoformat()[-6:].rjust(7) if moment.tzinfo else ", no zone")
-
-
-def cell(microseconds: float, ours: float) -> str:
-    ratio = microseconds / ours
-    comparison = f"{factor(ratio)} slower" if ratio >= 1 else f"{factor(1 / ratio)} faster"
-    return f"{number(microseconds)} ({comparison})"
-
-
-def factor(ratio: float) -> str:
-    return f"{ratio:.{0 if ratio >= 10 else 1 if ratio >= 2 else 2}f}×"
-
-
-def number(value: float) -> str:
-    """Three digits or so, whatever the size."""
-    if value >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
-def bullets(items: Iterable[str]) -> str:
-    return "\n".join(f"- {item}" for item in items) + "\n"
 
 
 def targets(measured: Measured) -> list[str]:
@@ -232,23 +209,3 @@ def _closest(rows: list[Row], names: tuple[str, ...]) -> tuple[float, str, str]:
     return min(
         (row.microseconds[name] / row.microseconds[OURS], name, row.label) for row in rows for name in names
     )
-
-
-def machine() -> str:
-    versions = ", ".join(f"{library.package} {version(library.package)}" for library in LIBRARIES)
-    return bullets(
-        (
-            f"CPU: {processor()}, {os.cpu_count()} cores visible",
-            f"{platform.python_implementation()} {platform.python_version()} on {platform.system()}",
-            versions,
-            f"time-zone database {tzdata.IANA_VERSION}",
-        )
-    )
-
-
-def processor() -> str:
-    """The model's name, where the system tells it."""
-    information = Path("/proc/cpuinfo")
-    text = information.read_text("utf-8") if information.exists() else ""
-    found = re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE)
-    return found[1] if found else platform.machine()

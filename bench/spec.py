@@ -89,19 +89,19 @@ class Library(ABC):
 
     @abstractmethod
     def parsing(self, expression: str, zone: tzinfo) -> Callable[[], object]:
-        """What reads an expression."""
+        """A function that reads an expression."""
 
     @abstractmethod
     def first(self, expression: str, moment: datetime) -> Callable[[], object]:
-        """What reads an expression and finds one time."""
+        """A function that reads an expression and finds one time."""
 
     @abstractmethod
     def following(self, expression: str, moments: Sequence[datetime]) -> Callable[[], list[datetime]]:
-        """What finds the next time after each moment, the expression being read already."""
+        """A function that finds the next time after each moment; the expression is read already."""
 
     @abstractmethod
     def dense(self, expression: str, after: datetime, count: int) -> Callable[[], list[datetime]]:
-        """What finds many times in a row, the expression being read already."""
+        """A function that finds many times in a row; the expression is read already."""
 
 
 class Horae(Library):
@@ -234,7 +234,7 @@ _REMEMBERED: tuple[Callable[[], None], ...] = tuple(
 
 
 def forget_specs() -> None:
-    """Empty what Horae remembers of specs, so that the work is done again."""
+    """Empty Horae's caches of specs, so that the work is done again."""
     for clear in _REMEMBERED:
         clear()
 
@@ -272,7 +272,7 @@ def parsing_rows(effort: Effort) -> list[Row]:
 
 
 def lone_parsing_rows(effort: Effort) -> list[Row]:
-    """The same, one at a time, each just after the code of the other libraries ran."""
+    """Like ``parsing_rows``, one at a time, each just after the code of the other libraries ran."""
     return [_parsing(expression, effort.repeats * effort.constructions, 1) for expression in EXPRESSIONS]
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import warnings
-from pathlib import Path
 from time import perf_counter, process_time
 
 import httpx
 
 from bench.herd.contestant import POSTGRES, SQLITE
 from bench.herd.server import Databases
+from bench.page import parser, publish, table
 from horae.app import App, NewSchedule
 from horae.config import Config
 from horae.face.service import make_service
@@ -68,10 +67,8 @@ One process has {schedules:,} schedules ({paused:,} of them paused) and {runs:,}
 needs nothing else to be read. The fastest of {times} requests, after one that was not counted: the machine had other work to do. What takes longer comes after the first paint: the load ahead on the overview, and a search that
 has not filled its page after 4,000 schedules, which the browser goes on with by itself. `python -m bench.console --write FILE` writes this page anew.
 
-| page | ms on SQLite | of these computing | ms on PostgreSQL | KiB |
-|---|---:|---:|---:|---:|
-{rows}
-"""
+{table}"""
+HEADINGS = ("page", "ms on SQLite", "of these computing", "ms on PostgreSQL", "KiB")
 PAUSED = 200
 """Every so many schedules, one is paused."""
 BATCH = 10_000
@@ -117,11 +114,12 @@ async def measured(schedules: int, runs: int, times: int) -> str:
                 found.append(await _measure(database, schedules, runs, times))
     on_sqlite, on_postgres = found
     rows = [
-        f"| {name} | {taken:.1f} | {computing:.1f} | {on_postgres[name][0]:.1f} | {size / 1024:.0f} |"
+        (name, f"{taken:.1f}", f"{computing:.1f}", f"{on_postgres[name][0]:.1f}", f"{size / 1024:.0f}")
         for name, (taken, computing, size) in on_sqlite.items()
     ]
+    paused = schedules // PAUSED
     return TEXT.format(
-        schedules=schedules, paused=schedules // PAUSED, runs=runs, times=times, rows="\n".join(rows)
+        schedules=schedules, paused=paused, runs=runs, times=times, table=table(HEADINGS, rows)
     )
 
 
@@ -161,18 +159,12 @@ async def _ask(client: httpx.AsyncClient, path: str, times: int) -> tuple[float,
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.console", description="How soon the console's pages are there."
-    )
-    parser.add_argument("--write", metavar="FILE", type=Path, help="write the page to a Markdown file")
-    parser.add_argument("--schedules", type=int, default=100_000, help="how many there are")
-    parser.add_argument("--runs", type=int, default=1_000_000, help="how many there are")
-    parser.add_argument("--times", type=int, default=10, help="how often each page is asked for")
-    arguments = parser.parse_args()
-    page = asyncio.run(measured(arguments.schedules, arguments.runs, arguments.times))
-    print(page)
-    if arguments.write is not None:
-        arguments.write.write_text(page, "utf-8")
+    options = parser("bench.console", "How soon the console's pages are there.")
+    options.add_argument("--schedules", type=int, default=100_000, help="how many schedules there are")
+    options.add_argument("--runs", type=int, default=1_000_000, help="how many runs there are")
+    options.add_argument("--times", type=int, default=10, help="how often each page is asked for")
+    given = options.parse_args()
+    publish(asyncio.run(measured(given.schedules, given.runs, given.times)), given.write)
 
 
 if __name__ == "__main__":

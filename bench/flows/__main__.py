@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import platform
-import sys
 from collections.abc import Callable, Coroutine
 from functools import reduce
 from pathlib import Path
@@ -24,12 +22,12 @@ from bench.flows.peers import (
 )
 from bench.herd.contestant import POSTGRES, SQLITE
 from bench.herd.server import Databases
+from bench.page import parser, publish, table
 
 Contestant = Callable[[Meter, str, int, int], Coroutine[Any, Any, Figures]]
-HEADING = (
-    "| | published/s | CPU | one a run/s | CPU | 100 a run, events/s | CPU | wake p50, ms | wake p99, ms |\n"
-    "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"
-)
+HEADINGS = (
+    "", "published/s", "CPU", "one a run/s", "CPU", "100 a run, events/s", "CPU", "wake p50, ms", "wake p99, ms",
+)  # fmt: skip
 WANTED = {SQLITE: 2000, POSTGRES: 1500}
 """One-event runs a second that we want to reach."""
 
@@ -64,18 +62,18 @@ def page(tables: dict[str, Table], events: int, rounds: int, load: tuple[float, 
     parts = ["# How fast flows are", introduction]
     for database, (figures, commits) in tables.items():
         rows = [_row(each) for each in figures]
-        rows.append(f"| *wanted* | 50,000 | | {WANTED[database]:,} | | 20,000 | | 5.0 | 20.0 |")
-        parts.append("\n".join([f"## {database}", "", HEADING, *rows]))
+        rows.append(["*wanted*", "50,000", "", f"{WANTED[database]:,}", "", "20,000", "", "5.0", "20.0"])
+        parts.append(f"## {database}\n\n{table(HEADINGS, rows)}".rstrip())
         parts.append(
             "\n".join([*_compared(figures), _limits(figures[0], commits), _missed(database, figures[0])])
         )
     return "\n\n".join(parts) + "\n"
 
 
-def _row(figures: Figures) -> str:
+def _row(figures: Figures) -> list[str]:
     rates = (figures.published, figures.one_to_one, figures.batched)
     cells = [cell for each in rates for cell in _cells(each)]
-    return f"| {figures.name} | {' | '.join(cells)} | {figures.wake_p50:.1f} | {figures.wake_p99:.1f} |"
+    return [figures.name, *cells, f"{figures.wake_p50:.1f}", f"{figures.wake_p99:.1f}"]
 
 
 def _cells(rate: Rate | None) -> tuple[str, str]:
@@ -190,11 +188,10 @@ def _postgres(databases: Databases, events: int, wakes: int) -> tuple[list[Figur
 
 
 def main() -> None:
-    options = argparse.ArgumentParser(description=__doc__)
+    options = parser("bench.flows", "How fast flows are, beside their peers.")
     options.add_argument("--quick", action="store_true", help="few events, to see that it runs")
-    options.add_argument("--events", type=int, default=100_000)
-    options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--write", type=Path)
+    options.add_argument("--events", type=int, default=100_000, help="how many events are published")
+    options.add_argument("--rounds", type=int, default=3, help="how often everything is measured")
     given = options.parse_args()
     events, wakes, rounds = (1000, 5, 1) if given.quick else (given.events, 500, given.rounds)
     load = os.getloadavg()[0]
@@ -204,11 +201,7 @@ def main() -> None:
             found = [run(databases, events, wakes) for _ in range(rounds)]
             commits = min((commits for _, commits in found), key=sum)
             tables[database] = Table(_best([figures for figures, _ in found]), commits)
-    text = page(tables, events, rounds, (load, os.getloadavg()[0]))
-    sys.stdout.write(text)
-    if given.write is not None:
-        given.write.parent.mkdir(parents=True, exist_ok=True)
-        given.write.write_text(text, "utf-8")
+    publish(page(tables, events, rounds, (load, os.getloadavg()[0])), given.write)
 
 
 if __name__ == "__main__":

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-PUBLISHED_TOGETHER = 1000
+from bench.page import percentile
 
 
 class Rate:
@@ -67,7 +67,26 @@ async def until(done: list[float], number: int) -> None:
         await asyncio.sleep(0.002)
 
 
+async def woken(
+    done: list[float],
+    wakes: int,
+    publish: Callable[[int], Awaitable[object]],
+    settled: Callable[[], Awaitable[object]],
+) -> tuple[float, float]:
+    """Percentiles of the times from the call that publishes an event to the handler that sees it; it is idle before each."""
+    waits = []
+    for number in range(wakes):
+        done.clear()
+        begun = time.perf_counter()
+        await publish(number)
+        await until(done, 1)
+        waits.append((done[0] - begun) * 1000)
+        await settled()
+        await asyncio.sleep(0.01)
+    return percentiles(waits)
+
+
 def percentiles(waits: list[float]) -> tuple[float, float]:
     """The median, and what 99 of 100 do not exceed."""
-    found = sorted(waits)
-    return found[len(found) // 2], found[min(int(len(found) * 0.99), len(found) - 1)]
+    ascending = sorted(waits)
+    return percentile(ascending, 50), percentile(ascending, 99)

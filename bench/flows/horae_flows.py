@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 
-from bench.flows.figures import PUBLISHED_TOGETHER, Figures, Meter, Rate, percentiles, until
+from bench.flows.figures import Figures, Meter, Rate, until, woken
+from bench.herd.contestant import background, batches
 from horae import App
 from horae.flows import Flow, Prepared, Reservation
 
@@ -32,20 +31,9 @@ def taking(flow: Flow, size: int, done: list[float]) -> Flow:
     return flow
 
 
-@asynccontextmanager
-async def serving(app: App) -> AsyncIterator[None]:
-    task = asyncio.create_task(app.serve())
-    try:
-        yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
 async def publish(app: App, flow: str, number: int) -> None:
-    for start in range(0, number, PUBLISHED_TOGETHER):
-        some = range(start, min(start + PUBLISHED_TOGETHER, number))
-        await app.flows.publish_many(flow, [("in", str(each), {"n": each}) for each in some])
+    for batch in batches(number):
+        await app.flows.publish_many(flow, [("in", str(each), {"n": each}) for each in batch])
 
 
 async def committed(app: App) -> None:
@@ -69,12 +57,11 @@ async def measure(meter: Meter, database: str, events: int, wakes: int) -> Figur
         with meter.rate(events) as published:
             await publish(app, "batch", events)
         with meter.rate(events) as batched:
-            async with serving(app):
+            async with background(app.serve()):
                 await until(done, events)
                 await committed(app)
     return Figures(
-        "Horae", published, await _one_to_one(meter, database, max(events // 10, 1)), batched,
-        *percentiles(await _wakes(database, wakes)),
+        "Horae", published, await _one_to_one(meter, database, max(events // 10, 1)), batched, *await _wakes(database, wakes),
     )  # fmt: skip
 
 
@@ -87,26 +74,18 @@ async def _one_to_one(meter: Meter, database: str, events: int) -> Rate:
             await app.flows.deploy(flow)
             await publish(app, flow.name, each)
         with meter.rate(each * FLOWS) as rate:
-            async with serving(app):
+            async with background(app.serve()):
                 await until(done, each * FLOWS)
                 await committed(app)
     return rate
 
 
-async def _wakes(database: str, wakes: int) -> list[float]:
-    """The times from the call that publishes an event to the handler that sees it; the flow is idle before each."""
-    waits: list[float] = []
+async def _wakes(database: str, wakes: int) -> tuple[float, float]:
     done: list[float] = []
     async with App(database) as app:
         await app.flows.deploy(taking(Flow("wake"), 1, done))
-        async with serving(app):
+        async with background(app.serve()):
             await asyncio.sleep(0.3)  # the first look
-            for number in range(wakes):
-                done.clear()
-                begun = time.perf_counter()
-                await app.flows.publish("wake", "in", f"wake-{number}")
-                await until(done, 1)
-                waits.append((done[0] - begun) * 1000)
-                await committed(app)
-                await asyncio.sleep(0.01)
-    return waits
+            return await woken(
+                done, wakes, lambda number: app.flows.publish("wake", "in", f"wake-{number}"), lambda: committed(app)
+            )  # fmt: skip

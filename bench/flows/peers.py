@@ -1,4 +1,4 @@
-"""The others: a table that is polled, on both databases, Procrastinate and PgQueuer; and what a commit costs without anything else."""
+"""The peers: a table that is polled, on both databases, Procrastinate and PgQueuer; and the cost of a commit alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import json
 import sqlite3
 import time
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 import asyncpg
@@ -16,7 +15,8 @@ from pgqueuer.models import Job
 from pgqueuer.queries import Queries
 from procrastinate import App, PsycopgConnector
 
-from bench.flows.figures import PUBLISHED_TOGETHER, Figures, Meter, percentiles, until
+from bench.flows.figures import Figures, Meter, percentiles, until, woken
+from bench.herd.contestant import background, batches
 
 POLL = 0.05
 """Seconds between two polls of a table in which nothing was found."""
@@ -38,12 +38,6 @@ def polled_sqlite(meter: Meter, path: str, events: int, wakes: int) -> Figures:
     """A table in a file, polled by one worker."""
     connection = opened(path)
 
-    def publish(start: int, number: int) -> None:
-        rows = [(str(each), json.dumps({"n": each})) for each in range(start, start + number)]
-        connection.execute("BEGIN IMMEDIATE")
-        connection.executemany("INSERT INTO queue (id, payload) VALUES (?, ?)", rows)
-        connection.execute("COMMIT")
-
     def take(number: int, size: int) -> None:
         taken = 0
         while taken < number:
@@ -54,8 +48,11 @@ def polled_sqlite(meter: Meter, path: str, events: int, wakes: int) -> Figures:
             taken += len(found)
 
     with meter.rate(events) as published:
-        for start in range(0, events, PUBLISHED_TOGETHER):
-            publish(start, min(PUBLISHED_TOGETHER, events - start))
+        for batch in batches(events):
+            rows = [(str(each), json.dumps({"n": each})) for each in batch]
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("INSERT INTO queue (id, payload) VALUES (?, ?)", rows)
+            connection.execute("COMMIT")
     single = min(events // 10, MAX_SINGLE)
     with meter.rate(single) as one:
         take(single, 1)
@@ -75,9 +72,8 @@ async def polled_postgres(meter: Meter, url: str, events: int, wakes: int) -> Fi
     connection = await asyncpg.connect(url)
     await connection.execute(TABLE)
     with meter.rate(events) as published:
-        for start in range(0, events, PUBLISHED_TOGETHER):
-            some = range(start, min(start + PUBLISHED_TOGETHER, events))
-            rows = [(str(each), json.dumps({"n": each})) for each in some]
+        for batch in batches(events):
+            rows = [(str(each), json.dumps({"n": each})) for each in batch]
             await connection.copy_records_to_table("queue", columns=("id", "payload"), records=rows)
     taking = "UPDATE queue SET done = 1 WHERE id IN (SELECT id FROM queue WHERE done = 0 LIMIT $1 FOR UPDATE SKIP LOCKED) RETURNING id"
 
@@ -95,44 +91,31 @@ async def polled_postgres(meter: Meter, url: str, events: int, wakes: int) -> Fi
     return Figures("table and poll", published, one, batched, *_polled(wakes))
 
 
-async def _woken(
-    done: list[float], wakes: int, publish: Callable[[int], Awaitable[Any]]
-) -> tuple[float, float]:
-    waits = []
-    for number in range(wakes):
-        done.clear()
-        begun = time.perf_counter()
-        await publish(number)
-        await until(done, 1)
-        waits.append((done[0] - begun) * 1000)
-        await asyncio.sleep(0.01)
-    return percentiles(waits)
+async def _settled() -> None:
+    """Nothing is left to wait for when a job is done."""
 
 
 async def procrastinate(meter: Meter, url: str, events: int, wakes: int) -> Figures:
     """Procrastinate: one job an event, one worker."""
     app = App(connector=PsycopgConnector(conninfo=url, min_size=2, max_size=10))
     done: list[float] = []
-    note: Callable[[], None] = lambda: done.append(time.perf_counter())  # noqa: E731
 
     async def work(n: int) -> None:  # noqa: ARG001 - the job's payload
-        note()
+        done.append(time.perf_counter())
 
     task = app.task(name="work")(work)
     async with app.open_async():
         await app.schema_manager.apply_schema_async()
         with meter.rate(events) as published:
-            for start in range(0, events, PUBLISHED_TOGETHER):
-                some = range(start, min(start + PUBLISHED_TOGETHER, events))
-                jobs: list[dict[str, Any]] = [{"n": each} for each in some]
+            for batch in batches(events):
+                jobs: list[dict[str, Any]] = [{"n": each} for each in batch]
                 await task.batch_defer_async(*jobs)
-        with meter.rate(events) as one:
-            worker = asyncio.create_task(app.run_worker_async(concurrency=100, install_signal_handlers=False))
-            await until(done, events)
-        woken = await _woken(done, wakes, lambda number: task.defer_async(n=number))
-        worker.cancel()
-        await asyncio.wait([worker])
-    return Figures("Procrastinate", published, one, None, *woken)
+        worker = app.run_worker_async(concurrency=100, install_signal_handlers=False)
+        async with background(worker):
+            with meter.rate(events) as one:
+                await until(done, events)
+            waits = await woken(done, wakes, lambda number: task.defer_async(n=number), _settled)
+    return Figures("Procrastinate", published, one, None, *waits)
 
 
 async def pgqueuer(meter: Meter, url: str, events: int, wakes: int) -> Figures:
@@ -148,19 +131,18 @@ async def pgqueuer(meter: Meter, url: str, events: int, wakes: int) -> Figures:
         done.append(time.perf_counter())
 
     with meter.rate(events) as published:
-        for start in range(0, events, PUBLISHED_TOGETHER):
-            some = range(start, min(start + PUBLISHED_TOGETHER, events))
-            payloads: list[bytes | None] = [json.dumps({"n": each}).encode() for each in some]
-            await queue.enqueue(["work"] * len(some), payloads, [0] * len(some))
+        for batch in batches(events):
+            payloads: list[bytes | None] = [json.dumps({"n": each}).encode() for each in batch]
+            await queue.enqueue(["work"] * len(batch), payloads, [0] * len(batch))
     with meter.rate(events) as one:
         running = asyncio.create_task(manager.run(batch_size=100))
         await until(done, events)
-    woken = await _woken(done, wakes, lambda number: queue.enqueue("work", str(number).encode()))
+    waits = await woken(done, wakes, lambda number: queue.enqueue("work", str(number).encode()), _settled)
     manager.shutdown.set()
     await asyncio.wait([running])
     await publishing.close()
     await working.close()
-    return Figures("PgQueuer", published, one, None, *woken)
+    return Figures("PgQueuer", published, one, None, *waits)
 
 
 def commits_sqlite(path: str, number: int) -> list[float]:
@@ -175,7 +157,7 @@ def commits_sqlite(path: str, number: int) -> list[float]:
 
 
 async def commits_postgres(url: str, number: int) -> list[float]:
-    """The same on the server."""
+    """Like ``commits_sqlite``, on the server."""
     connection, waits = await asyncpg.connect(url), []
     await connection.execute(TABLE)
     for each in range(number):

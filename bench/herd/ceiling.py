@@ -17,7 +17,7 @@ from uuid import UUID
 
 from bench.herd.contestant import BATCH, Contestant, background, batches
 from bench.herd.ledger import Count, succeeded
-from bench.herd.starts import no_operation, wall
+from bench.herd.starts import no_operation, until
 
 DAY = 86_400
 SPEC = '{"crons":["0 0 0 * * *"],"dialect":"unix","timezone":"UTC"}'
@@ -100,8 +100,7 @@ class Ceiling(Contestant):
         return await self._count()
 
     async def _keep_time(self) -> None:
-        while (ahead := self.due - wall()) > 0:
-            await asyncio.sleep(ahead)
+        await until(self.due)
         while runs := await self.claim():
             for run in runs:
                 task = asyncio.create_task(self._perform(run))

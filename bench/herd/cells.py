@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from bench.herd.measure import Figures
-from bench.report import factor, number
+from bench.page import compared, number, table
 
 NOT_RECORDED = "not recorded"
 
@@ -28,22 +28,15 @@ HEADINGS: dict[str, tuple[str, str, str]] = {
 class Row(NamedTuple):
     labels: tuple[str, ...]
     figures: Figures
-    compared: Figures | None
+    ours: Figures | None
     """What the figures are compared to."""
 
 
-def table(title: str, columns: Sequence[str], names: Iterable[str], rows: Iterable[Row]) -> str:
-    """A row for each measurement: what it is, and those of its figures that are named."""
+def figures_table(title: str, columns: Sequence[str], names: Iterable[str], rows: Iterable[Row]) -> str:
+    """A row for each measurement: its labels, and the named figures."""
     names = tuple(names)
-    headings = (title, *columns, *(HEADINGS[name][0] for name in names))
-    lines = [_line(headings), "|---|" + "---:|" * (len(headings) - 1)]
-    for labels, figures, compared in rows:
-        lines.append(_line((*labels, *(cell(name, figures, compared) for name in names))))
-    return "\n".join(lines) + "\n"
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
+    cells = ((*labels, *(cell(name, figures, ours) for name in names)) for labels, figures, ours in rows)
+    return table((title, *columns, *(HEADINGS[name][0] for name in names)), cells)
 
 
 def cell(name: str, figures: Figures, ours: Figures | None) -> str:
@@ -55,9 +48,4 @@ def cell(name: str, figures: Figures, ours: Figures | None) -> str:
     base: float | None = getattr(ours, name, None)
     if base is None or base <= 0 or value <= 0:
         return number(value)
-    ratio = value / base
-    return (
-        f"{number(value)} ({factor(ratio)} {more})"
-        if ratio >= 1
-        else f"{number(value)} ({factor(1 / ratio)} {less})"
-    )
+    return compared(value, base, more, less)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from bench.herd import memory
 from bench.herd.contestant import Contestant
 from bench.herd.ledger import Count
-from bench.herd.starts import TIMES, wall
+from bench.herd.starts import TIMES, until, wall
 
 SETTLE = 1.0
 """Seconds that a contestant has before the instant, at least, to begin and to be at rest."""
@@ -47,7 +47,7 @@ async def measure(contestant: Contestant, count: int, allowance: float) -> dict[
             return {"late": perf_counter() - began}
         starts = count * max(contestant.seconds, 1)
         async with contestant.running():
-            await asyncio.sleep(max(due - wall(), 0))
+            await until(due)
             used = process_time()
             while len(TIMES) < starts:
                 await asyncio.sleep(GLANCE)

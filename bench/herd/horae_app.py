@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,13 +10,14 @@ from typing import Any
 
 from bench.herd.contestant import BACKFILLS_AT_ONCE, Contestant, background, batches
 from bench.herd.ledger import Count, succeeded
-from bench.herd.starts import no_operation, wall
+from bench.herd.starts import no_operation, until
 from horae import App, Config, NewSchedule, Overlap, Policies
 
 
 class HoraeApp(Contestant):
     config = Config()
     policies = Policies()
+    action: Any = "noop"
     _app: App
     _count: Count
 
@@ -49,7 +49,7 @@ class Herd(HoraeApp):
         for batch in batches(count):
             await self._app.schedules.create_many(
                 [
-                    NewSchedule(id=f"s{number}", spec=spec, action="noop", policies=self.policies)
+                    NewSchedule(id=f"s{number}", spec=spec, action=self.action, policies=self.policies)
                     for number in batch
                 ]
             )
@@ -97,6 +97,6 @@ class MadeUp(HoraeApp):
     async def running(self) -> AsyncIterator[None]:
         last = self._due.replace(second=0)
         async with super().running():
-            await asyncio.sleep(max(self._due.timestamp() - wall(), 0))
+            await until(self._due.timestamp())
             await self._app.backfills.start("s0", last - timedelta(minutes=self._slots - 1), last)
             yield

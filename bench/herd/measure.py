@@ -6,23 +6,13 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import repeat
+from itertools import product, repeat
 from typing import Any, NamedTuple
 
-from bench.herd.contestant import (
-    BACKFILL,
-    CLUSTERS,
-    ENTRIES,
-    OURS,
-    POSTGRES,
-    SQLITE,
-    STEADY,
-    Entry,
-    before,
-)
+from bench.herd.contestant import BACKFILL, CLUSTERS, ENTRIES, OURS, POSTGRES, SQLITE, STEADY, Entry, before
 from bench.herd.server import Databases
 
 IDLE = "idle"
@@ -142,14 +132,14 @@ def measure(databases: Databases, effort: Effort, only: str | None) -> Measured:
     parts = (
         measure_herds, measure_nodes, measure_steady, measure_backfills, measure_idle, measure_initialize,
     )  # fmt: skip
-    return Measured(*_all(effort, lambda part: part(databases, effort, only), parts))
+    return Measured(*measure_all(effort.at_once, lambda part: part(databases, effort, only), parts))
 
 
-def _all(effort: Effort, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
-    """As ``map`` does it. Without threads if it need not be quick: a signal then ends it at once."""
-    if effort.at_once == 1:
+def measure_all(at_once: int, work: Callable[..., Any], *arguments: Iterable[Any]) -> list[Any]:
+    """Like ``map``, in so many threads; without threads if it is one, so that a signal ends it at once."""
+    if at_once == 1:
         return list(map(work, *arguments))
-    with ThreadPoolExecutor(effort.at_once) as pool:
+    with ThreadPoolExecutor(at_once) as pool:
         return list(pool.map(work, *arguments))
 
 
@@ -164,7 +154,9 @@ def measure_herds(databases: Databases, effort: Effort, only: str | None) -> lis
         runs: dict[Entry, list[Figures]] = {entry: [] for entry in present}
         for _ in range(effort.repeats if count <= effort.repeated_sizes else 1):
             allowances = [_allowance(count, rates[entry]) for entry in present]
-            taken = _all(effort, partial(_herd, databases), present, repeat(count), allowances)
+            taken = measure_all(
+                effort.at_once, partial(measure_herd, databases), present, repeat(count), allowances
+            )
             for entry, figures in zip(present, taken, strict=True):
                 rates[entry] = figures.register_rate
                 runs[entry].append(figures)
@@ -177,19 +169,19 @@ def _typical(runs: list[Figures]) -> Figures:
     return sorted(runs, key=lambda figures: figures.last)[len(runs) // 2]
 
 
-def _herd(databases: Databases, entry: Entry, count: int, allowance: float, amount: int = 0) -> Figures:
-    """One herd. If registering took longer than it was allowed, the contestant begins anew."""
+def measure_herd(
+    databases: Databases, entry: Entry, count: int, allowance: float, amount: int = 0
+) -> Figures:
+    """Measure one herd. If registering took longer than allowed, the contestant begins anew."""
     for _ in range(ATTEMPTS):
         with databases.fresh(entry.database) as url:
             arguments = (entry.program, entry.place, url, count, allowance, amount)
-            said = _run(*arguments, checkout=entry.checkout)
-        _tell(f"{entry.title} on {entry.database}, {count:,} jobs: {said}")
-        if "late" not in said:
-            return Figures(**said)
-        allowance = _allowance(1, 1 / said["late"])
-    raise RuntimeError(
-        f"{entry.title} on {entry.database}: registering {count:,} jobs takes longer each time"
-    )
+            figures = _run(*arguments, checkout=entry.checkout)
+        _tell(f"{entry.title} on {entry.database}, {count:,} jobs: {figures}")
+        if "late" not in figures:
+            return Figures(**figures)
+        allowance = _allowance(1, 1 / figures["late"])
+    raise RuntimeError(f"{entry.title} on {entry.database}: registering {count:,} jobs takes ever longer")
 
 
 def _allowance(count: int, rate: float) -> float:
@@ -199,27 +191,30 @@ def _allowance(count: int, rate: float) -> float:
 
 def measure_nodes(databases: Databases, effort: Effort, only: str | None) -> list[Result]:
     """Herds of all sizes again, with several nodes."""
-    found = []
+    found: list[Result] = []
     for entry in CLUSTERS if only in (None, CLUSTER) else ():
-        rate = FIRST_GUESS
-        for count in effort.sizes:
-            allowance = _allowance(count, rate) + NODES * JOINING
-            figures = _herd(databases, entry, count, allowance, NODES)
-            rate = figures.register_rate
-            found.append(Result(entry, count, figures))
+        found += _growing(databases, entry, effort.sizes, NODES, NODES * JOINING)
     return found
+
+
+def _growing(
+    databases: Databases, entry: Entry, sizes: Sequence[int], amount: int, joining: float = 0
+) -> Iterator[Result]:
+    """Herds of one contestant, each allowed the time that the rate of the one before suggests."""
+    rate = FIRST_GUESS
+    for count in sizes:
+        figures = measure_herd(databases, entry, count, _allowance(count, rate) + joining, amount)
+        rate = figures.register_rate
+        yield Result(entry, count, figures)
 
 
 def measure_steady(databases: Databases, effort: Effort, only: str | None) -> list[Result]:
     """Schedules that are due every second: more and more of them, until a contestant does not keep up."""
     found = []
     for entry in STEADY if only in (None, STEADILY) else ():
-        rate = FIRST_GUESS
-        for count in effort.steady_rates:
-            figures = _herd(databases, entry, count, _allowance(count, rate), effort.steady_seconds)
-            rate = figures.register_rate
-            found.append(Result(entry, count, figures))
-            if not figures.keeps_up:
+        for result in _growing(databases, entry, effort.steady_rates, effort.steady_seconds):
+            found.append(result)
+            if not result.figures.keeps_up:
                 break
     return found
 
@@ -227,26 +222,23 @@ def measure_steady(databases: Databases, effort: Effort, only: str | None) -> li
 def measure_backfills(databases: Databases, effort: Effort, only: str | None) -> list[Result]:
     """A backfill of one schedule, asked for at the instant; there is next to nothing to register."""
     return [
-        Result(entry, effort.backfill, _herd(databases, entry, effort.backfill, COUNTING))
+        Result(entry, effort.backfill, measure_herd(databases, entry, effort.backfill, COUNTING))
         for entry in (BACKFILL if only in (None, BACKFILLS) else ())
     ]
 
 
 def measure_initialize(databases: Databases, effort: Effort, only: str | None) -> list[Initialize]:
-    kinds: Iterable[str] = (SQLITE, POSTGRES) if only in (None, INITIALIZE) else ()
     found = []
-    for kind in kinds:
-        for count in effort.sizes:
-            with databases.fresh(kind) as url:
-                found.append(Initialize(kind, count, **_run("bench.herd.declarative", url, count)))
-            _tell(str(found[-1]))
+    for kind, count in product((SQLITE, POSTGRES), effort.sizes if only in (None, INITIALIZE) else ()):
+        with databases.fresh(kind) as url:
+            found.append(Initialize(kind, count, **_run("bench.herd.declarative", url, count)))
+        _tell(str(found[-1]))
     return found
 
 
 def measure_idle(databases: Databases, effort: Effort, only: str | None) -> list[Idle]:
-    kinds: Iterable[str] = (SQLITE, POSTGRES) if only in (None, IDLE) else ()
     found = []
-    for kind in kinds:
+    for kind in (SQLITE, POSTGRES) if only in (None, IDLE) else ():
         with databases.fresh(kind) as url:
             filled = _run("bench.herd.idle", "fill", url, effort.idle_schedules)
             rested = _run("bench.herd.idle", "rest", url, effort.idle_seconds)
@@ -256,15 +248,15 @@ def measure_idle(databases: Databases, effort: Effort, only: str | None) -> list
 
 
 def _run(module: str, *arguments: object, checkout: str = "") -> dict[str, Any]:
-    """What a program says, in one line; with ``checkout``, the program of another version, with our packages."""
+    """The line of JSON that a program prints; with ``checkout``, the program of another version, with our packages."""
     command = [sys.executable, "-m", module, *map(str, arguments)]
     sources = {"PYTHONPATH": os.pathsep.join([checkout, f"{checkout}/src"])} if checkout else {}
     done = subprocess.run(  # noqa: S603
         command, stdout=subprocess.PIPE, encoding="utf-8", timeout=TIME_LIMIT, check=True,
         cwd=checkout or None, env=os.environ | sources,
     )  # fmt: skip
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
 def _tell(progress: str) -> None:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-import platform
 import sqlite3
 import statistics
 import tempfile
 from importlib.metadata import version
 from time import perf_counter
 
-from bench.herd.cells import HEADINGS, Row, table
+from bench.herd.cells import HEADINGS, Row, figures_table
 from bench.herd.child import SETTLE
 from bench.herd.contestant import BATCH, OURS, POSTGRES, SQLITE
 from bench.herd.measure import Effort, Measured, Result
 from bench.herd.sections import sections
-from bench.report import bullets, number, processor
+from bench.page import machine, number
 
 OPENING = """\
 # A herd at one instant
@@ -87,7 +86,7 @@ def render(measured: Measured, effort: Effort, server_version: str) -> str:
     parts = (
         OPENING.format(repeated=effort.repeated_sizes, repeats=repeats, peers=effort.peers_up_to),
         "## The machine\n",
-        machine(server_version),
+        bench_machine(server_version),
         *([COLUMNS] if tables else []),
         *tables,
         *sections(measured, effort),
@@ -106,19 +105,15 @@ def herd_table(title: str, results: list[Result]) -> str:
         Row((entry.title, f"{jobs:,}"), figures, ours.get(jobs) if entry.name != OURS else None)
         for entry, jobs, figures in results
     )
-    return table(title, ("jobs",), HEADINGS, rows)
+    return figures_table(title, ("jobs",), HEADINGS, rows)
 
 
-def machine(server_version: str) -> str:
+def bench_machine(server_version: str) -> str:
     packages = ("horae", "APScheduler", "SQLAlchemy", "procrastinate", "psycopg", "asyncpg")
-    return bullets(
-        (
-            f"CPU: {processor()}, {os.cpu_count()} cores visible",
-            f"a write of 4 KiB with `fsync` takes {number(sync_time())} µs",
-            f"{platform.python_implementation()} {platform.python_version()} on {platform.system()}",
-            ", ".join(f"{package} {version(package)}" for package in packages),
-            f"SQLite {sqlite3.sqlite_version}, PostgreSQL {server_version}",
-        )
+    return machine(
+        f"a write of 4 KiB with `fsync` takes {number(sync_time())} µs",
+        ", ".join(f"{package} {version(package)}" for package in packages),
+        f"SQLite {sqlite3.sqlite_version}, PostgreSQL {server_version}",
     )
 
 

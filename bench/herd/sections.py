@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from bench.herd.cells import Row, table
+from collections.abc import Iterator
+
+from bench.herd.cells import Row, figures_table
 from bench.herd.contestant import BACKFILLS_AT_ONCE, BATCH, OURS
 from bench.herd.idle import BATCH as IDLE_BATCH
 from bench.herd.measure import NODES, Effort, Figures, Idle, Initialize, Measured, Result
-from bench.report import number
+from bench.page import number, table
 
 NODES_TEXT = """\
 The same herds on Horae with {nodes} nodes: processes that share one database and this machine's processors, beside
@@ -62,8 +64,8 @@ def sections(measured: Measured, effort: Effort) -> list[str]:
         text = IDLE_TEXT.format(count=effort.idle_schedules, batch=IDLE_BATCH, seconds=effort.idle_seconds)
         parts += ["## Idle schedules\n", text, idle_table(measured.idle)]
     if measured.initialize:
-        table = initialize_table(measured.initialize)
-        parts += ["## Initializing declarative tasks\n", INITIALIZE_TEXT, table]
+        tasks = initialize_table(measured.initialize)
+        parts += ["## Initializing declarative tasks\n", INITIALIZE_TEXT, tasks]
     return parts
 
 
@@ -77,35 +79,28 @@ def nodes_table(herds: list[Result], nodes: list[Result]) -> str:
         shares = ", ".join(f"{share * 100:.0f}" for share in figures.shares)
         rows.append(Row((f"{NODES} on {entry.database}", f"{jobs:,}", shares), figures, one))
     names = ("first", "last", "median", "p99", "start_rate", "end_rate")
-    return table("nodes", ("jobs", "share of each, %"), names, rows)
+    return figures_table("nodes", ("jobs", "share of each, %"), names, rows)
 
 
 def steady_table(results: list[Result]) -> str:
-    ours = _ours(results)
     rows = (
-        Row(
-            (f"{entry.title} on {entry.database}", f"{jobs:,}", "yes" if figures.keeps_up else "no"),
-            figures,
-            ours.get((entry.database, jobs)) if entry.name != OURS else None,
-        )
-        for entry, jobs, figures in results
+        row._replace(labels=(*row.labels, "yes" if row.figures.keeps_up else "no")) for row in _rows(results)
     )
     names = ("start_rate", "end_rate", "median", "p99", "memory")
-    return table("steady", ("due/s", "keeps up"), names, rows)
+    return figures_table("steady", ("due/s", "keeps up"), names, rows)
 
 
 def backfill_table(results: list[Result]) -> str:
-    ours = _ours(results)
-    rows = (
-        Row(
-            (f"{entry.title} on {entry.database}", f"{slots:,}"),
-            figures,
-            ours.get((entry.database, slots)) if entry.name != OURS else None,
-        )
-        for entry, slots, figures in results
-    )
     names = ("first", "last", "start_rate", "end_rate", "memory")
-    return table("backfill", ("slots",), names, rows)
+    return figures_table("backfill", ("slots",), names, _rows(results))
+
+
+def _rows(results: list[Result]) -> Iterator[Row]:
+    """A row for each contestant and size, compared to Horae's."""
+    ours = _ours(results)
+    for entry, jobs, figures in results:
+        base = ours.get((entry.database, jobs)) if entry.name != OURS else None
+        yield Row((f"{entry.title} on {entry.database}", f"{jobs:,}"), figures, base)
 
 
 def _ours(results: list[Result]) -> dict[tuple[str, int], Figures]:
@@ -114,17 +109,10 @@ def _ours(results: list[Result]) -> dict[tuple[str, int], Figures]:
 
 
 def idle_table(idle: list[Idle]) -> str:
-    lines = [
-        "| idle | registered/s | start-up, ms | memory, MB | processor time, ms |",
-        "|---|" + "---:|" * 4,
-    ]
-    for database, *figures in idle:
-        lines.append(f"| {database} | " + " | ".join(map(number, figures)) + " |")
-    return "\n".join(lines) + "\n"
+    headings = ("idle", "registered/s", "start-up, ms", "memory, MB", "processor time, ms")
+    return table(headings, ((database, *map(number, figures)) for database, *figures in idle))
 
 
 def initialize_table(initialize: list[Initialize]) -> str:
-    lines = ["| initialize | tasks | first, ms | again, ms |", "|---|---:|---:|---:|"]
-    for database, tasks, first, again in initialize:
-        lines.append(f"| {database} | {tasks:,} | {number(first)} | {number(again)} |")
-    return "\n".join(lines) + "\n"
+    rows = ((each.database, f"{each.tasks:,}", number(each.first), number(each.again)) for each in initialize)
+    return table(("initialize", "tasks", "first, ms", "again, ms"), rows)

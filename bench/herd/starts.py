@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 TIMES: list[float] = []
@@ -11,6 +12,12 @@ TIMES: list[float] = []
 def wall() -> float:
     """The time of day. Not by Horae's clock: a peer's memory must not hold Horae."""
     return time.time()  # noqa: TID251
+
+
+async def until(due: float) -> None:
+    """Wait for an instant."""
+    while (ahead := due - wall()) > 0:
+        await asyncio.sleep(ahead)
 
 
 async def no_operation(*_: object) -> None:

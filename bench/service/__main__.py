@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import signal
-import sys
-from pathlib import Path
 
 from bench.herd.contestant import POSTGRES, SQLITE
 from bench.herd.server import Databases
+from bench.page import parser, publish, table
 from bench.service.measure import BATCH, CLIENTS, Figures, Measured, ask_ceiling, ask_horae, ceiling, served
 
 PAGE = """# How fast the service answers
@@ -19,29 +16,18 @@ same two cores and keeps time meanwhile. `describe` reads one schedule with its 
 100; `create` sends {batch:,} schedules in one request. The ceiling is the same server and framework with routes that do nothing but answer. In
 brackets stands how many times faster the ceiling is. `python -m bench.service --write FILE` writes this page anew.
 
-| service | request | answers/s | p50, ms | p99, ms |
-|---|---|---:|---:|---:|
-{rows}
-
+{table}
 `create` is in schedules a second: a request of {batch:,} took so many milliseconds.
 """
 
 
 def main() -> None:
     """Measure, print, write."""
-    parser = argparse.ArgumentParser(
-        prog="python -m bench.service", description="How fast the service answers."
-    )
-    parser.add_argument("--write", metavar="FILE", type=Path, help="write the page to a Markdown file")
-    parser.add_argument("--schedules", type=int, default=100_000, help="how many there are")
-    parser.add_argument("--requests", type=int, default=10_000, help="how often is asked")
-    arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    page = measured(arguments.schedules, arguments.requests)
-    print(page)
-    if arguments.write is not None:
-        arguments.write.parent.mkdir(parents=True, exist_ok=True)
-        arguments.write.write_text(page, "utf-8")
+    options = parser("bench.service", "How fast the service answers.")
+    options.add_argument("--schedules", type=int, default=100_000, help="how many schedules there are")
+    options.add_argument("--requests", type=int, default=10_000, help="how many requests are sent")
+    given = options.parse_args()
+    publish(measured(given.schedules, given.requests), given.write)
 
 
 def measured(schedules: int, requests: int) -> str:
@@ -58,15 +44,17 @@ def measured(schedules: int, requests: int) -> str:
         for request in Measured._fields
         for name, found in results.items()
     ]
-    return PAGE.format(schedules=schedules, clients=CLIENTS, batch=BATCH, rows="\n".join(rows))
+    figures = table(("service", "request", "answers/s", "p50, ms", "p99, ms"), rows, texts=2)
+    return PAGE.format(schedules=schedules, clients=CLIENTS, batch=BATCH, table=figures)
 
 
-def row(name: str, request: str, figures: Figures, best: Figures) -> str:
+def row(name: str, request: str, figures: Figures, best: Figures) -> tuple[str, ...]:
     """A line of the table."""
     factor = BATCH if request == "create" else 1
     compared = "" if figures == best else f" ({best.rate / figures.rate:.1f}×)"
     shown = {"several": "list"}.get(request, request)
-    return f"| {name} | {shown} | {figures.rate * factor:,.0f}{compared} | {figures.median:.1f} | {figures.p99:.1f} |"
+    rate = f"{figures.rate * factor:,.0f}{compared}"
+    return name, shown, rate, f"{figures.median:.1f}", f"{figures.p99:.1f}"
 
 
 if __name__ == "__main__":

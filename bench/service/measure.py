@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import httpx
 
+from bench.page import percentile
 from horae.app.page import cursor_of
 
 BATCH = 1000
@@ -84,25 +85,25 @@ def _address(log: object, started: subprocess.Popen[bytes], told: str) -> str:
 
 async def ask_horae(address: str, schedules: int, requests: int) -> Measured:
     """Fill a service of Horae with schedules, and ask about them."""
-    async with httpx.AsyncClient(base_url=f"{address}/api/v1", timeout=120) as client:
-        created = await _timed(lambda n: _create(client, n), schedules // BATCH, 1)
-        describe = await _timed(lambda n: _get(client, f"/schedules/s-{n * 7919 % schedules:07d}"), requests)
-        several = await _timed(
-            lambda n: _get(
-                client, f"/schedules?limit=100&cursor={cursor_of('local', f's-{n * 7919 % schedules:07d}')}"
-            ),
-            requests // 10,
-        )
-    return Measured(created, describe, several)
+    return await _ask(
+        f"{address}/api/v1", schedules, requests, lambda name: f"?limit=100&cursor={cursor_of('local', name)}"
+    )
 
 
 async def ask_ceiling(address: str, schedules: int, requests: int) -> Measured:
-    """The same number of requests, of which nothing comes."""
-    async with httpx.AsyncClient(base_url=address, timeout=120) as client:
-        created = await _timed(lambda n: _create(client, n), schedules // BATCH, 1)
-        describe = await _timed(lambda n: _get(client, f"/schedules/s-{n:07d}"), requests)
-        several = await _timed(lambda _: _get(client, "/schedules"), requests // 10)
-    return Measured(created, describe, several)
+    """Send the same requests to the ceiling."""
+    return await _ask(address, schedules, requests, lambda _: "")
+
+
+async def _ask(url: str, schedules: int, requests: int, page: Callable[[str], str]) -> Measured:
+    """Create schedules, describe them, and list them; ``page`` is the query for a page after a schedule."""
+    names = [f"s-{number * 7919 % schedules:07d}" for number in range(requests)]
+    async with httpx.AsyncClient(base_url=url, timeout=120) as client:
+        return Measured(
+            await _timed(lambda n: _create(client, n), schedules // BATCH, 1),
+            await _timed(lambda n: _get(client, f"/schedules/{names[n]}"), requests),
+            await _timed(lambda n: _get(client, f"/schedules{page(names[n])}"), requests // 10),
+        )
 
 
 async def _create(client: httpx.AsyncClient, number: int) -> None:
@@ -136,8 +137,4 @@ async def _timed(ask: Callable[[int], Awaitable[None]], number: int, clients: in
     await asyncio.gather(*(work() for _ in range(clients)))
     seconds = time.perf_counter() - begun
     took.sort()
-    return Figures(
-        len(took) / seconds,
-        took[len(took) // 2] * 1000,
-        took[min(len(took) * 99 // 100, len(took) - 1)] * 1000,
-    )
+    return Figures(len(took) / seconds, percentile(took, 50) * 1000, percentile(took, 99) * 1000)

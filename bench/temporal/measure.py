@@ -1,4 +1,4 @@
-"""Start a service that speaks Temporal, let its schedules fire, call it at a steady rate meanwhile, and note how late they started."""
+"""Start a service that speaks Temporal, call it at a steady rate while its schedules fire, and note how late they started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
@@ -16,6 +16,7 @@ from temporalio.api.schedule.v1 import IntervalSpec, Schedule, ScheduleAction, S
 from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
 from temporalio.api.workflowservice import v1 as api
 
+from bench.page import percentile
 from bench.service.measure import process
 from horae.face.temporal.transfer import Endpoint
 
@@ -66,17 +67,17 @@ async def measure(address: str, schedules: int, rate: int, seconds: int) -> Meas
     finally:
         await server.close()
     return Measured(
-        len(took) / spent, _at(took, 50), _at(took, 99), schedules * len(instants), len(late), _at(late, 50), _at(late, 99),
+        len(took) / spent, percentile(took, 50), percentile(took, 99), schedules * len(instants), len(late), percentile(late, 50), percentile(late, 99),
         late[-1] if late else 0.0,
     )  # fmt: skip
 
 
-async def _each(number: int, work: object) -> None:
+async def _each(number: int, work: Callable[[int], Awaitable[object]]) -> None:
     numbers = iter(range(number))
 
     async def some() -> None:
         for each in numbers:
-            await work(each)  # type: ignore[operator]
+            await work(each)
 
     await asyncio.gather(*(some() for _ in range(PARALLEL)))
 
@@ -117,10 +118,6 @@ async def _lateness(server: Endpoint, schedules: int, instants: list[int]) -> li
 
     await _each(schedules, read)
     return sorted(late)
-
-
-def _at(ascending: list[float], percent: int) -> float:
-    return ascending[min(len(ascending) * percent // 100, len(ascending) - 1)] if ascending else 0.0
 
 
 def _describe(number: int) -> api.DescribeScheduleRequest:

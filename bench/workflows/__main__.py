@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
-import json
-import signal
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import version
-from pathlib import Path
-from typing import Any, NamedTuple
+from itertools import repeat
+from typing import NamedTuple
 
-from bench.herd.contestant import POSTGRES, SQLITE
-from bench.herd.measure import Figures
-from bench.herd.report import machine
+from bench.herd.contestant import POSTGRES, SQLITE, Entry
+from bench.herd.measure import Figures, measure_all, measure_herd
+from bench.herd.report import bench_machine
 from bench.herd.server import Databases
+from bench.page import parser, publish, table
 from bench.workflows.shape import LAYERS, NODES, TOGETHER
 
 HORAE, DBOS, CHECKPOINTS, ROWS = "Horae", "DBOS", "checkpoints alone", "rows alone"
@@ -50,7 +46,7 @@ last run. In brackets stands how Horae compares. Contestants take turns, {repeat
   no failures: what the database takes at most.
 """
 REPEATS = 3
-HEADING = "| | runs/s | nodes/s | last start, ms | memory, MB |\n|---|---:|---:|---:|---:|"
+HEADINGS = ("", "runs/s", "nodes/s", "last start, ms", "memory, MB")
 
 
 class Measured(NamedTuple):
@@ -65,30 +61,20 @@ def measure(runs: int, repeats: int, at_once: int = 1) -> Measured:
 
     They take turns, so that a machine which is busy with something else disturbs them alike. DBOS has one turn: it takes long.
     """
-    wanted = [
-        (database, name, f"bench.workflows.{places[number]}")
+    entries = [
+        Entry(name, name, database, f"bench.workflows.{places[number]}")
         for turn in range(repeats)
         for number, database in enumerate((SQLITE, POSTGRES))
         for name, places in _CONTESTANTS.items()
         if name != DBOS or not turn
     ]
-    with Databases() as databases, ThreadPoolExecutor(at_once) as pool:
-        server_version = databases.server_version()
-
-        def one(database: str, name: str, place: str) -> Figures:
-            allowance = 1 + runs / 500
-            while True:
-                with databases.fresh(database) as url:
-                    said = _contestant(place, url, runs, allowance)
-                sys.stderr.write(f"{name} on {database}: {said}\n")
-                if "late" not in said:
-                    return Figures(**said)
-                allowance = 1 + 2 * said["late"]  # it was not ready at the instant
-
-        taken = list(pool.map(lambda each: one(*each), wanted))
+    with Databases() as databases:
+        server_version = databases.server_version()  # which starts the server, before several ask for it
+        herd = partial(measure_herd, databases)
+        taken = measure_all(at_once, herd, entries, repeat(runs), repeat(1 + runs / 500))
     turns: dict[str, dict[str, list[Figures]]] = {SQLITE: {}, POSTGRES: {}}
-    for (database, name, _), figures in zip(wanted, taken, strict=True):
-        turns[database].setdefault(name, []).append(figures)
+    for entry, figures in zip(entries, taken, strict=True):
+        turns[entry.database].setdefault(entry.name, []).append(figures)
     found = {
         database: {name: _typical(each) for name, each in names.items()} for database, names in turns.items()
     }
@@ -100,49 +86,34 @@ def _typical(turns: list[Figures]) -> Figures:
     return sorted(turns, key=lambda each: each.end_rate or 0)[len(turns) // 2]
 
 
-def _contestant(place: str, url: str, runs: int, allowance: float) -> dict[str, Any]:
-    """What a contestant in a process of its own says."""
-    command = [sys.executable, "-m", "bench.herd.child", place, url, str(runs), str(allowance), "0"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True)  # noqa: S603
-    said: dict[str, Any] = json.loads(done.stdout)
-    return said
-
-
 def page(found: Measured, runs: int) -> str:
     """The figures as a page."""
     return PAGE.format(
-        runs=runs, repeats=REPEATS, layers=len(LAYERS), together=TOGETHER, machine=machine(found.server_version).strip(),
-        dbos=version("dbos"), tables="\n\n".join(table(*each) for each in found.figures.items()),
+        runs=runs, repeats=REPEATS, layers=len(LAYERS), together=TOGETHER, machine=bench_machine(found.server_version).strip(),
+        dbos=version("dbos"), tables="\n".join(database_table(*each) for each in found.figures.items()).strip(),
     )  # fmt: skip
 
 
-def table(database: str, figures: dict[str, Figures]) -> str:
-    """What one database took."""
+def database_table(database: str, figures: dict[str, Figures]) -> str:
+    """The figures on one database."""
     ours = figures[HORAE].end_rate or 0
     rows = []
     for name, each in figures.items():
         rate = each.end_rate or 0
         compared = "" if name == HORAE else f" ({ours / rate:.2f}×)"
-        rows.append(
-            f"| {name} | {rate:,.0f}{compared} | {rate * NODES:,.0f} | {each.last:,.0f} | {each.memory or 0:,.0f} |"
-        )
-    return "\n".join([f"## {database}", "", HEADING, *rows])
+        rates = f"{rate:,.0f}{compared}", f"{rate * NODES:,.0f}"
+        rows.append((name, *rates, f"{each.last:,.0f}", f"{each.memory or 0:,.0f}"))
+    return f"## {database}\n\n{table(HEADINGS, rows)}"
 
 
 def main() -> None:
     """Measure, print, write."""
-    options = argparse.ArgumentParser(prog="python -m bench.workflows", description="How fast workflows are.")
+    options = parser("bench.workflows", "How fast workflows are.")
     options.add_argument("--runs", type=int, default=1000, help="how many are due at one instant")
     options.add_argument("--quick", action="store_true", help="few runs, all at once, to see that it works")
-    options.add_argument("--write", metavar="FILE", type=Path, help="write the page to a Markdown file")
     given = options.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     found = measure(10, 1, at_once=8) if given.quick else measure(given.runs, REPEATS)
-    text = page(found, 10 if given.quick else given.runs)
-    sys.stdout.write(text)
-    if given.write is not None:
-        given.write.parent.mkdir(parents=True, exist_ok=True)
-        given.write.write_text(text, "utf-8")
+    publish(page(found, 10 if given.quick else given.runs), given.write)
 
 
 if __name__ == "__main__":

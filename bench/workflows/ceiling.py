@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from bench.herd.ceiling import Ceiling
 from bench.herd.ceiling_postgres import PostgresCeiling
 from bench.herd.ceiling_sqlite import SqliteCeiling
-from bench.herd.starts import TIMES, wall
+from bench.herd.starts import TIMES, until, wall
 from bench.workflows.shape import LAYERS, TOGETHER
 
 # Horae's own table, in both dialects.
@@ -34,8 +33,7 @@ class CheckpointCeiling(Ceiling):
         raise NotImplementedError
 
     async def _keep_time(self) -> None:
-        while (ahead := self.due - wall()) > 0:
-            await asyncio.sleep(ahead)
+        await until(self.due)
         while runs := await self.claim():
             TIMES.extend([wall()] * len(runs))
             for layer in LAYERS:

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from dbos import DBOS, DBOSConfig
 
 from bench.herd.contestant import Contestant, background
-from bench.herd.starts import wall
+from bench.herd.starts import until
 from bench.workflows.shape import LAYERS, first, nothing
 
 
@@ -42,12 +41,7 @@ class DbosWorkflows(Contestant):
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
         url = self.url.replace("postgresql://", "postgresql+psycopg://")
-        config: DBOSConfig = {
-            "name": "bench",
-            "system_database_url": url,
-            "log_level": "ERROR",
-        }
-        DBOS(config=config)
+        DBOS(config=DBOSConfig(name="bench", system_database_url=url, log_level="ERROR"))
         DBOS.launch()
         try:
             yield
@@ -63,15 +57,11 @@ class DbosWorkflows(Contestant):
             yield
 
     async def _start(self) -> None:
-        while (ahead := self._due - wall()) > 0:
-            await asyncio.sleep(ahead)
+        await until(self._due)
         handles = [await DBOS.start_workflow_async(_layers) for _ in range(self._count)]
         for each in handles:
-            await self._end(each)
-
-    async def _end(self, handle: Any) -> None:
-        await handle.get_result()
-        self._ended += 1
+            await each.get_result()
+            self._ended += 1
 
     async def ended(self) -> int:
         return self._ended

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from datetime import UTC, datetime
 from typing import Any
 
-from bench.herd.contestant import batches
-from bench.herd.horae_app import HoraeApp
+from bench.herd.horae_app import OneShot
 from bench.workflows.shape import LAYERS, first, nothing
-from horae import Context, NewSchedule
+from horae import Context
 from horae.model import Action
 from horae.workflow import WorkflowBuilder
 
@@ -25,7 +23,7 @@ SAVED = {
 """What is kept of a node that ended."""
 
 
-class HoraeWorkflows(HoraeApp):
+class HoraeWorkflows(OneShot):
     """Runs of a workflow."""
 
     action: Any = Action(kind="workflow", input={"workflow_id": "layers", "version": 1, "user_id": ""})
@@ -36,13 +34,6 @@ class HoraeWorkflows(HoraeApp):
             self._app.action("save")(save)
             await self._app.workflows.deploy(workflow())
             yield
-
-    async def register(self, count: int, due: int) -> None:
-        spec = {"times": [datetime.fromtimestamp(due, UTC).isoformat()]}
-        for batch in batches(count):
-            await self._app.schedules.create_many(
-                [NewSchedule(id=f"s{number}", spec=spec, action=self.action) for number in batch]
-            )
 
 
 class BareCheckpoints(HoraeWorkflows):
