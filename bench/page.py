@@ -1,4 +1,4 @@
-"""What all benchmarks share: their options, the tables of their pages, and writing a page."""
+"""Shared by all benchmarks: options, tables, percentiles, and writing the page."""
 
 from __future__ import annotations
 

@@ -257,7 +257,7 @@ def _following(expression: str, zone: tzinfo, effort: Effort) -> Row:
 
 
 def conversion(effort: Effort) -> float:
-    """What it costs to turn an answer of Horae's, which is in UTC, into local time: microseconds."""
+    """The cost of converting an answer of Horae, which is in UTC, to local time, in microseconds."""
     moments = moments_in(UTC, effort.moments)
     least = min(
         _nanoseconds(lambda: [moment.astimezone(NEW_YORK) for moment in moments])

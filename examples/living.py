@@ -99,17 +99,17 @@ RELEASE: dict[str, Any] = {
 
 async def prepare(config: horae.Config) -> None:
     """Create what does not exist yet; existing schedules stay as they are."""
-    there = horae.App(config.database_url, config=config)
-    there.adopt(app)
-    await there.open()
+    service = horae.App(config.database_url, config=config)
+    service.adopt(app)
+    await service.open()
     try:
-        await there.calendars.put("holidays", HOLIDAYS)
-        await there.owned_by("local").workflows.deploy(RELEASE)
+        await service.calendars.put("holidays", HOLIDAYS)
+        await service.owned_by("local").workflows.deploy(RELEASE)
         for schedule_id, spec, action, more in SCHEDULES:
             with contextlib.suppress(ScheduleExistsError):
-                await there.owned_by("local").schedules.create(schedule_id, spec, action, **more)
+                await service.owned_by("local").schedules.create(schedule_id, spec, action, **more)
     finally:
-        await there.close()
+        await service.close()
 
 
 def main() -> None:

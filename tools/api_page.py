@@ -56,10 +56,10 @@ def main() -> None:
     app = App(":memory:")
     app.use_builtin()
     document = make_service(app, Config()).state.openapi
-    made = page_of(json.loads(asyncio.run(document.text())))
+    page = page_of(json.loads(asyncio.run(document.text())))
     if "--check" not in sys.argv:
-        PAGE.write_text(made, "utf-8")
-    elif PAGE.read_text("utf-8") != made:
+        PAGE.write_text(page, "utf-8")
+    elif PAGE.read_text("utf-8") != page:
         sys.exit("docs/reference/api.md is not up to date: run tools/api_page.py")
 
 
@@ -116,17 +116,17 @@ def _example(value: Json) -> str:
 
 
 def _problems(document: Json) -> Iterator[str]:
-    """What each status of a problem means, which is the same for all operations."""
-    found = {}
+    """The meaning of each status of a problem, the same for all operations."""
+    meanings = {}
     for item in document["paths"].values():
         for method in METHODS:
             for status, answer in item.get(method, {}).get("responses", {}).items():
                 if status != "default" and PROBLEM in map(_type, _schemas(answer)):
-                    found[status] = answer["description"]
+                    meanings[status] = answer["description"]
     yield "## Problems\n"
     yield "An operation lists the statuses that it may answer with; they mean the same for all:\n"
     yield "| status | |\n| --- | --- |"
-    yield from (f"| {status} | {_cell(sentence)} |" for status, sentence in sorted(found.items()))
+    yield from (f"| {status} | {_cell(sentence)} |" for status, sentence in sorted(meanings.items()))
     yield ""
 
 
@@ -177,13 +177,13 @@ def _type(schema: Json) -> str:
 
 
 def _fitting(schema: Json, shared: Json) -> Json:
-    """Bounds that are said of a choice hold for the numbers in it."""
+    """The bounds of a choice, which hold for the numbers in it."""
     return shared if schema.get("type") in {"integer", "number"} else {}
 
 
 def _bounds(schema: Json) -> str:
-    """Bounds, but for those that all integers have."""
-    said = []
+    """Bounds, except those that all integers have."""
+    bounds = []
     for least, most, what in (
         ("minimum", "maximum", ""),
         ("minLength", "maxLength", " characters"),
@@ -194,14 +194,14 @@ def _bounds(schema: Json) -> str:
         low = None if low is not None and low <= -(2**53) + 1 else low
         high = None if high is not None and high >= 2**53 - 1 else high
         if (low, high, what) == (1, None, " characters"):
-            said.append("not empty")
+            bounds.append("not empty")
         elif low is not None and high is not None:
-            said.append(f"{low:,} to {high:,}{what}")
+            bounds.append(f"{low:,} to {high:,}{what}")
         elif low is not None:
-            said.append(f"at least {low:,}{what}")
+            bounds.append(f"at least {low:,}{what}")
         elif high is not None:
-            said.append(f"at most {high:,}{what}")
-    return f", {', '.join(said)}" if said else ""
+            bounds.append(f"at most {high:,}{what}")
+    return f", {', '.join(bounds)}" if bounds else ""
 
 
 def _default(schema: Json) -> str:

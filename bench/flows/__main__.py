@@ -47,7 +47,7 @@ and that which claims the run."""
 
 
 class Table(NamedTuple):
-    """What was measured on one database, and how long commits of one row took, in milliseconds."""
+    """The figures on one database, and how long commits of one row took, in milliseconds."""
 
     figures: list[Figures]
     commits: list[float]
@@ -96,7 +96,7 @@ def _compared(figures: list[Figures]) -> list[str]:
 
 
 def _limits(mine: Figures, commits: list[float]) -> str:
-    """What the disk allows: a run of a flow follows another's commit, and a wake waits for two."""
+    """The limits that the disk sets: a run of a flow follows another's commit, and a wake waits for two."""
     half, most = percentiles(commits)
     mean = sum(commits) / len(commits)
     return (
@@ -107,7 +107,7 @@ def _limits(mine: Figures, commits: list[float]) -> str:
 
 
 def _by_cpu(mine: Figures) -> str:
-    """What the processor time of Horae's figures would allow if nothing waited, for the disk or for other programs."""
+    """The rates that Horae's processor time would allow if nothing waited for the disk or for other programs."""
     rates = (("published", mine.published), ("one a run", mine.one_to_one), ("100 a run", mine.batched))
     found = [f"{1e6 / each.cpu_us:,.0f} {words}" for words, each in rates if each and each.cpu_us]
     return f"By the processor time of one core alone, Horae's rates would be {', '.join(found)}."

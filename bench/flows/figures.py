@@ -1,4 +1,4 @@
-"""What is measured of a contestant: rates, with the processor time that they took, and latencies."""
+"""The figures of a contestant: rates, with the processor time that they took, and latencies."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Rate:
 
 
 class Figures(NamedTuple):
-    """What one contestant reached."""
+    """The figures of one contestant."""
 
     name: str
     published: Rate

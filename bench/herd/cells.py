@@ -1,4 +1,4 @@
-"""What all tables of contestants share: how a figure is headed, shown and compared."""
+"""The tables of contestants: how a figure is headed, shown and compared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Row(NamedTuple):
     labels: tuple[str, ...]
     figures: Figures
     ours: Figures | None
-    """What the figures are compared to."""
+    """Horae's figures, to compare with."""
 
 
 def figures_table(title: str, columns: Sequence[str], names: Iterable[str], rows: Iterable[Row]) -> str:

@@ -1,4 +1,4 @@
-"""What a contestant must be able to do, and who takes part."""
+"""The interface of contestants, and the list of them."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Herd(HoraeApp):
 
     @abstractmethod
     def spec(self, due: datetime) -> str | dict[str, Any]:
-        """What names the instant."""
+        """A spec that names the instant."""
 
     async def register(self, count: int, due: int) -> None:
         spec = self.spec(datetime.fromtimestamp(due, UTC))

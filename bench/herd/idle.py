@@ -1,4 +1,4 @@
-"""What a million schedules cost that are not due: two programs, each in its own process.
+"""The cost of a million schedules that are not due: two programs, each in its own process.
 
 ``python -m bench.herd.idle fill URL COUNT`` creates the schedules and triggers one of them;
 ``python -m bench.herd.idle rest URL SECONDS`` starts on that database and then has nothing to do. It has

@@ -21,7 +21,7 @@ BACKFILLS = "backfill"
 CLUSTER = "nodes"
 INITIALIZE = "declarative"
 PARTS = (STEADILY, BACKFILLS, CLUSTER, IDLE)
-"""What can be measured by itself, beside a contestant's herds."""
+"""The parts, besides a contestant's herds, that can be measured alone."""
 NODES = 3
 FIRST_GUESS = 500.0
 """Jobs registered per second, before anything is known about a contestant."""
@@ -67,7 +67,7 @@ QUICK = Effort(
 
 
 class Figures(NamedTuple):
-    """What a contestant's process reports. Times are milliseconds after the instant, rates are per second.
+    """The report of a contestant's process. Times are milliseconds after the instant, rates are per second.
 
     Work is the processor time of the process in milliseconds for 1,000 jobs: to register them, and to start and end them.
     """
@@ -83,7 +83,7 @@ class Figures(NamedTuple):
     run_work: float | None = None
     memory: float | None = None
     shares: Sequence[float] = ()
-    """What each of several nodes started of all, the most first."""
+    """The share of each of several nodes in the starts, the largest first."""
 
     @property
     def keeps_up(self) -> bool:
@@ -107,7 +107,7 @@ class Initialize(NamedTuple):
 
 
 class Idle(NamedTuple):
-    """What idle schedules cost: milliseconds until the first step is done, milliseconds of processor time."""
+    """The cost of idle schedules: milliseconds until the first step is done, and of processor time."""
 
     database: str
     register_rate: float

@@ -49,7 +49,7 @@ INITIALIZE_TEXT = """\
 
 
 def sections(measured: Measured, effort: Effort) -> list[str]:
-    """Those parts that were measured."""
+    """The parts that were measured."""
     parts = []
     if measured.nodes:
         text = NODES_TEXT.format(nodes=NODES, batch=BATCH)

@@ -21,5 +21,5 @@ async def until(due: float) -> None:
 
 
 async def no_operation(*_: object) -> None:
-    """What is started; by name, because job stores keep a reference and not the function."""
+    """The action. Job stores keep a reference to it by name."""
     TIMES.append(wall())

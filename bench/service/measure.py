@@ -32,7 +32,7 @@ class Figures(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What one service did."""
+    """The figures of one service."""
 
     create: Figures
     describe: Figures

@@ -50,7 +50,7 @@ HEADINGS = ("", "runs/s", "nodes/s", "last start, ms", "memory, MB")
 
 
 class Measured(NamedTuple):
-    """What all contestants reached, by database and name."""
+    """The figures of all contestants, by database and name."""
 
     figures: dict[str, dict[str, Figures]]
     server_version: str

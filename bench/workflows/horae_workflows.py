@@ -20,7 +20,7 @@ SAVED = {
     "started_at_ms": 1794942671000,
     "ended_at_ms": 1794942671000,
 }
-"""What is kept of a node that ended."""
+"""The record of a node that ended."""
 
 
 class HoraeWorkflows(OneShot):

@@ -15,15 +15,15 @@ LAYERS: tuple[tuple[str, ...], ...] = (
 """The nodes of a layer run once all those of the layer before have ended, and that is durable."""
 NODES = sum(len(layer) for layer in LAYERS)
 TOGETHER = 500
-"""Of how many runs what nodes leave behind is written in one transaction at most."""
+"""The records of nodes of so many runs at most are written in one transaction."""
 
 
 async def first() -> str:
-    """What the first node does: it notes that its run has begun."""
+    """The first node: notes that its run has begun."""
     TIMES.append(wall())
     return "done"
 
 
 async def nothing() -> str:
-    """What every other node does."""
+    """Every other node."""
     return "done"

@@ -59,7 +59,7 @@ class RunningAttempt:
 
 
 class Context:
-    """What an action knows about its run."""
+    """The context of an attempt: facts about its run, and requests to its worker."""
 
     __slots__ = (
         "_attempt", "_checkpoints", "_earlier", "_keep_token", "_last", "_logger", "_run", "_save_checkpoints",

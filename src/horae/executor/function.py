@@ -122,7 +122,7 @@ async def call_in_thread(call: Callable[[], Any], context: Context) -> Any:  # n
 
 
 async def _in_thread(call: Callable[[], Any], context: Context) -> tuple[object, BaseException | None]:
-    """What a function returned or raised. A thread cannot be cancelled: after a stop request, this waits for it to end."""
+    """Return the result and the error of a function. A thread cannot be cancelled: after a stop request, this waits for its end."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[tuple[object, BaseException | None]] = loop.create_future()
 

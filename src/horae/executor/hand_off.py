@@ -35,7 +35,7 @@ class HandOff(msgspec.Struct, frozen=True, kw_only=True):
     """Its keyword arguments."""
     context: Context
     receipt: Any = None
-    """What the engine answered when it took the work, as JSON; ``None`` before it has."""
+    """The engine's answer when it took the work, as JSON; ``None`` before."""
 
 
 class Ending(StrEnum):

@@ -120,7 +120,7 @@ class Stride:
         return first_multiple(step % self._every, self._every, low, high)
 
     def days_hit(self, times: int, days: int, first: int) -> int:
-        """Of some days (bit 0 for ``first``), those on which any of some times is hit."""
+        """The days among some (bit 0 for ``first``) on which any of some times is hit."""
         targets = self._targets_of(times)
         if targets.remainders:
             return self._tried(targets.remainders, days, first)

@@ -44,7 +44,7 @@ class Parsed(NamedTuple):
 
 
 class Field(msgspec.Struct, frozen=True):
-    """What a field may hold. A name may be cut to ``shortest`` letters."""
+    """The values of a field. A name may be cut to ``shortest`` letters."""
 
     name: str
     low: int

@@ -131,6 +131,6 @@ def _read(source: object, kind: type[T], name: str) -> T:
 
 
 def _shape_hint(field: str, reason: str) -> str | None:
-    """What to write instead of the bare name of a shared calendar."""
+    """A hint for the bare name of a shared calendar."""
     named = field.startswith("exclude[") and reason.endswith("not a text")
     return 'write {"calendar": "holidays"} for the shared calendar holidays' if named else None

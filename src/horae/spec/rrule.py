@@ -256,7 +256,7 @@ class Recurrence(DayRule, CivilRule):
         return day
 
     def _chosen_in(self, period: int) -> dict[int, int]:
-        """What BYSETPOS chooses of a period: its places among all times of the period, by day."""
+        """The times that BYSETPOS chooses of a period, by day."""
         days = self._days_in(period)
         charge(len(days))
         chosen: dict[int, int] = {}

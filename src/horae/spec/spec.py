@@ -188,7 +188,7 @@ class Spec:
         return msgspec.json.decode(self.text, type=dict[str, Any])
 
     def sentence(self) -> str:
-        """What the spec says, in English."""
+        """The spec as an English sentence."""
         begin_question()
         return sentence_of(self.elements)
 
