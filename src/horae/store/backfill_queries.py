@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from horae.model import Backfill, ScheduleKey
-from horae.store.statements import NEWEST, Statements
+from horae.store.queries import Queries
+from horae.store.statements import NEWEST
 from horae.store.tables import BACKFILL
 
 
-class BackfillQueries(Statements):
+class BackfillQueries(Queries):
     """Statements on backfills."""
 
     async def insert_backfills(self, backfills: Iterable[Backfill]) -> None:
@@ -22,7 +23,7 @@ class BackfillQueries(Statements):
 
     async def open_backfills(self, keys: Collection[ScheduleKey]) -> list[Backfill]:
         """The open backfills of some schedules, oldest first."""
-        return [BACKFILL.decode(row) for row in await self.rows("open_backfills", keys=list(keys))]
+        return await self.find(BACKFILL, "open_backfills", keys=list(keys))
 
     async def count_open_backfills(self, key: ScheduleKey, limit: int) -> int:
         """How many backfills of a schedule are open, counted up to a limit."""
@@ -30,17 +31,14 @@ class BackfillQueries(Statements):
 
     async def backfills(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[Backfill]:
         """The latest backfills of a schedule, newest first; those before one, by its number."""
-        found = await self.rows("backfills", key=key, limit=limit, before=before)
-        return [BACKFILL.decode(row) for row in found]
+        return await self.find(BACKFILL, "backfills", key=key, limit=limit, before=before)
 
     async def backfill_sizes(
         self, key: ScheduleKey, limit: int, before: int = NEWEST[0]
     ) -> list[tuple[int, int]]:
         """The numbers of the same backfills, and how many bytes of text each has."""
-        found = await self.rows("backfill_sizes", key=key, limit=limit, before=before)
-        return [(number, size) for number, size in found]
+        return await self.tuples("backfill_sizes", key=key, limit=limit, before=before)
 
     async def backfill(self, backfill_id: str) -> Backfill | None:
         """One backfill."""
-        found = await self.rows("backfill", id=backfill_id)
-        return BACKFILL.decode(found[0]) if found else None
+        return await self.find_one(BACKFILL, "backfill", id=backfill_id)

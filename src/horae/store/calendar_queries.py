@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from horae.model import StoredCalendar
-from horae.store.statements import Statements
+from horae.store.queries import Queries
 from horae.store.tables import CALENDAR
 
 
-class CalendarQueries(Statements):
+class CalendarQueries(Queries):
     """Statements on shared calendars."""
 
     async def calendars(self, owner: str | None, after: tuple[str, str], limit: int) -> list[StoredCalendar]:
         """A page of shared calendars by name and owner: an owner's and the public ones, or all if it is ``None``."""
         name, whose = after
-        found = await self.rows("calendars", owner=owner, after_name=name, after_owner=whose, limit=limit)
-        return [CALENDAR.decode(row) for row in found]
+        return await self.find(
+            CALENDAR, "calendars", owner=owner, after_name=name, after_owner=whose, limit=limit
+        )
 
     async def calendar_sizes(self, owner: str | None, after: tuple[str, str], limit: int) -> list[int]:
         """How many bytes of text the calendars of the same page have."""
@@ -27,13 +28,11 @@ class CalendarQueries(Statements):
 
     async def calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
         """The shared calendars of some names that an owner can use: the public ones, then the owner's own."""
-        found = await self.rows("calendars_named", names=list(names), owner=owner)
-        return [CALENDAR.decode(row) for row in found]
+        return await self.find(CALENDAR, "calendars_named", names=list(names), owner=owner)
 
     async def lock_calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
         """The same calendars; no other transaction can change or delete them until the end."""
-        found = await self.rows("lock_calendars_named", names=list(names), owner=owner)
-        return [CALENDAR.decode(row) for row in found]
+        return await self.find(CALENDAR, "lock_calendars_named", names=list(names), owner=owner)
 
     async def count_calendars(self, owner: str, limit: int) -> int:
         """How many shared calendars an owner has, counted up to a limit."""

@@ -67,33 +67,33 @@ class FlowRecords:
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
         self._rows = transaction.rows
+        self._find = transaction.find
+        self._find_one = transaction.find_one
         self._write = transaction.write
 
     # Flows and lanes
 
     async def flow(self, owner: str, name: str) -> StoredFlow | None:
         """A flow by its owner and name."""
-        found = await self._rows("flow_named", owner=owner, name=name)
-        return FLOW.decode(found[0]) if found else None
+        return await self._find_one(FLOW, "flow_named", owner=owner, name=name)
 
     async def flows(self, owner: str | None, after: tuple[str, str], limit: int) -> list[StoredFlow]:
         """A page of flows by name and owner: an owner's, or all if it is ``None``."""
         name, whose = after
-        found = await self._rows("flows", owner=owner, after_name=name, after_owner=whose, limit=limit)
-        return [FLOW.decode(row) for row in found]
+        return await self._find(FLOW, "flows", owner=owner, after_name=name, after_owner=whose, limit=limit)
 
     async def flows_called(self, name: str) -> list[StoredFlow]:
         """The first two flows of a name, of any owners."""
-        return [FLOW.decode(row) for row in await self._rows("flows_called", name=name)]
+        return await self._find(FLOW, "flows_called", name=name)
 
     async def flows_by_id(self, ids: Collection[int]) -> dict[int, StoredFlow]:
         """Some flows by their ids."""
-        found = map(FLOW.decode, await self._rows("flows_by_id", ids=list(ids)))
+        found = await self._find(FLOW, "flows_by_id", ids=list(ids))
         return {each.flow_id: each for each in found}
 
     async def flow_ids(self, after: int, limit: int) -> list[int]:
         """A page of the ids of flows."""
-        return [flow_id for (flow_id,) in await self._rows("flow_ids", after=after, limit=limit)]
+        return await self._transaction.column("flow_ids", after=after, limit=limit)
 
     async def prune(self, flow_ids: Iterable[int], before: int, count: int, max_rows: int) -> int:
         """Delete what is beyond the retention of some flows; return how many rows were deleted."""
@@ -120,13 +120,11 @@ class FlowRecords:
 
     async def due(self, revisions: Sequence[str], now: int, limit: int) -> list[Lane]:
         """The due lanes of some revisions, the longest overdue first; locked."""
-        found = await self._rows("due_flows", revisions=list(revisions), now=now, limit=limit)
-        return [FLOW_LANE.decode(row) for row in found]
+        return await self._find(FLOW_LANE, "due_flows", revisions=list(revisions), now=now, limit=limit)
 
     async def signalled(self, revisions: Sequence[str], limit: int) -> list[Lane]:
         """The lanes of some revisions with events that were published from outside; locked."""
-        found = await self._rows("signalled_flows", revisions=list(revisions), limit=limit)
-        return [FLOW_LANE.decode(row) for row in found]
+        return await self._find(FLOW_LANE, "signalled_flows", revisions=list(revisions), limit=limit)
 
     async def take_signals(self, flow_ids: Collection[int]) -> dict[int, set[str]]:
         """Take the topics of some locked lanes in which events were published from outside."""
@@ -137,17 +135,16 @@ class FlowRecords:
 
     async def lock(self, flow_ids: Collection[int]) -> list[Lane]:
         """Some lanes, locked."""
-        return [FLOW_LANE.decode(row) for row in await self._rows("lock_flows", ids=sorted(flow_ids))]
+        return await self._find(FLOW_LANE, "lock_flows", ids=sorted(flow_ids))
 
     async def lanes(self, flow_ids: Collection[int]) -> dict[int, Lane]:
         """Some lanes, not locked."""
-        found = map(FLOW_LANE.decode, await self._rows("flow_lanes", ids=list(flow_ids)))
+        found = await self._find(FLOW_LANE, "flow_lanes", ids=list(flow_ids))
         return {each.flow_id: each for each in found}
 
     async def claimed(self, epochs: Sequence[int], limit: int) -> list[Lane]:
         """The lanes that some nodes work on."""
-        found = await self._rows("claimed_flows", epochs=list(epochs), limit=limit)
-        return [FLOW_LANE.decode(row) for row in found]
+        return await self._find(FLOW_LANE, "claimed_flows", epochs=list(epochs), limit=limit)
 
     async def insert_lane(self, lane: Lane) -> None:
         """Insert the lane of a new flow."""
@@ -187,19 +184,18 @@ class FlowRecords:
 
     async def pending(self, flow_id: int, topic: str, limit: int) -> list[FlowEvent]:
         """Pending events of a topic, oldest first."""
-        found = await self._rows("pending_events", flow_id=flow_id, topic=topic, limit=limit)
-        return [FLOW_EVENT.decode(row) for row in found]
+        return await self._find(FLOW_EVENT, "pending_events", flow_id=flow_id, topic=topic, limit=limit)
 
     async def prefetch(
         self, topics: Sequence[tuple[int, str]], limit: int
     ) -> dict[tuple[int, str], list[FlowEvent]]:
         """The first pending events of each of some topics of flows, oldest first."""
         found: dict[tuple[int, str], list[FlowEvent]] = defaultdict(list)
-        rows = await self._rows(
-            "prefetch_events", pairs=[list(each) for each in topics], ids=[each for each, _ in topics],
+        events = await self._find(
+            FLOW_EVENT, "prefetch_events", pairs=[list(each) for each in topics], ids=[each for each, _ in topics],
             topics=[each for _, each in topics], limit=limit,
         )  # fmt: skip
-        for event in sorted(map(FLOW_EVENT.decode, rows), key=lambda each: each.number):
+        for event in sorted(events, key=lambda each: each.number):
             found[event.flow_id, event.topic].append(event)
         return found
 
@@ -207,14 +203,13 @@ class FlowRecords:
         self, flow_id: int, topic: str, message_ids: Collection[str]
     ) -> list[FlowEvent]:
         """Some events of a topic."""
-        found = await self._rows(
-            "events_by_message", flow_id=flow_id, topic=topic, message_ids=list(message_ids)
+        return await self._find(
+            FLOW_EVENT, "events_by_message", flow_id=flow_id, topic=topic, message_ids=list(message_ids)
         )
-        return [FLOW_EVENT.decode(row) for row in found]
 
     async def events_by_number(self, numbers: Collection[int]) -> dict[int, FlowEvent]:
         """Some events by their numbers."""
-        found = map(FLOW_EVENT.decode, await self._rows("events_by_number", numbers=list(numbers)))
+        found = await self._find(FLOW_EVENT, "events_by_number", numbers=list(numbers))
         return {each.number: each for each in found}
 
     async def oldest_pending(self, flow_id: int, topics: Collection[str]) -> dict[str, int]:
@@ -241,11 +236,10 @@ class FlowRecords:
         self, flow_id: int, topic: str | None, statuses: Collection[EventStatus], before: int, limit: int
     ) -> list[FlowEvent]:
         """A page of the events of a flow, newest first."""
-        found = await self._rows(
-            "find_events", flow_id=flow_id, topic=topic, statuses=[each.value for each in statuses],
+        return await self._find(
+            FLOW_EVENT, "find_events", flow_id=flow_id, topic=topic, statuses=[each.value for each in statuses],
             before=before, limit=limit,
         )  # fmt: skip
-        return [FLOW_EVENT.decode(row) for row in found]
 
     async def count_events(self, flow_id: int, limit: int) -> dict[tuple[str, EventStatus], int]:
         """How many events of a flow are pending and reserved, by topic, counted up to a limit."""
@@ -254,8 +248,7 @@ class FlowRecords:
 
     async def count_attention(self, limit: int) -> int:
         """How many flows need attention, counted up to a limit."""
-        ((found,),) = await self._rows("count_attention", limit=limit)
-        return int(found)
+        return int(await self._transaction.value("count_attention", limit=limit))
 
     # Inputs
 
@@ -290,12 +283,13 @@ class FlowRecords:
 
     async def input(self, flow_id: int, source: str, kind: str, input_id: str) -> FlowInput | None:
         """An input by its source, type and id."""
-        found = await self._rows("input_named", flow_id=flow_id, source=source, type=kind, input_id=input_id)
-        return FLOW_INPUT.decode(found[0]) if found else None
+        return await self._find_one(
+            FLOW_INPUT, "input_named", flow_id=flow_id, source=source, type=kind, input_id=input_id
+        )
 
     async def events_of_input(self, number: int) -> list[tuple[int, str | None]]:
         """The numbers of the open events of an input, and the run that reserved each."""
-        return [(event, run_id) for event, run_id in await self._rows("events_of_input", number=number)]
+        return await self._transaction.tuples("events_of_input", number=number)
 
     async def mark_input_skipped(self, number: int, now: int) -> None:
         """Record that an input was skipped."""
@@ -336,29 +330,30 @@ class FlowRecords:
 
     async def runs_by_id(self, ids: Collection[str]) -> dict[str, FlowRun]:
         """Some runs; locked."""
-        found = map(FLOW_RUN.decode, await self._rows("flow_runs_by_id", ids=sorted(ids)))
+        found = await self._find(FLOW_RUN, "flow_runs_by_id", ids=sorted(ids))
         return {each.id: each for each in found}
 
     async def run(self, run_id: str) -> FlowRun | None:
         """One run."""
-        found = await self._rows("flow_run", id=run_id)
-        return FLOW_RUN.decode(found[0]) if found else None
+        return await self._find_one(FLOW_RUN, "flow_run", id=run_id)
 
     async def log(self, run_id: str, after: tuple[int, int], limit: int) -> list[LogChunk]:
         """A page of what a run logged, after a line, by its attempt and number."""
         attempt, number = after
-        found = await self._rows("flow_log", run_id=run_id, attempt=attempt, number=number, limit=limit)
-        return [FLOW_LOG.decode(row) for row in found]
+        return await self._find(
+            FLOW_LOG, "flow_log", run_id=run_id, attempt=attempt, number=number, limit=limit
+        )
 
     async def runs(self, flow_id: int, handler: str | None, before: int, limit: int) -> list[FlowRun]:
         """A page of the runs of a flow, newest first."""
-        found = await self._rows("flow_runs", flow_id=flow_id, handler=handler, before=before, limit=limit)
-        return [FLOW_RUN.decode(row) for row in found]
+        return await self._find(
+            FLOW_RUN, "flow_runs", flow_id=flow_id, handler=handler, before=before, limit=limit
+        )
 
     async def runs_around(self, flow_id: int, at_ms: int) -> list[FlowRun]:
         """The last runs of a flow that began before a moment and the first that began after it, oldest first."""
-        found = await self._rows("flow_runs_around", flow_id=flow_id, at_ms=at_ms)
-        return sorted(map(FLOW_RUN.decode, found), key=lambda run: run.number)
+        found = await self._find(FLOW_RUN, "flow_runs_around", flow_id=flow_id, at_ms=at_ms)
+        return sorted(found, key=lambda run: run.number)
 
 
 def _new_runs(runs: Iterable[FlowRun]) -> Write:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from horae.grant_model import Account, ExecutionOutcome, ExecutionRecord, Grant, Usage, UsageSum
 from horae.model import ScheduleKey
 from horae.store.mapping import to_json
-from horae.store.statements import Statements
+from horae.store.queries import Queries
 from horae.store.tables import ACCOUNT, EXECUTION, GRANT, USAGE
 
 
-class GrantQueries(Statements):
+class GrantQueries(Queries):
     """Statements on grants and accounts."""
 
     async def insert_grants(self, grants: Iterable[Grant]) -> None:
@@ -21,26 +20,22 @@ class GrantQueries(Statements):
 
     async def grants_by_id(self, ids: Collection[str]) -> dict[str, Grant]:
         """Some grants, by their ids; those that do not exist are missing."""
-        found = await self.rows("grants_by_id", ids=list(ids)) if ids else ()
-        return {each.id: each for each in map(GRANT.decode, found)}
+        found = await self.find(GRANT, "grants_by_id", ids=list(ids)) if ids else ()
+        return {each.id: each for each in found}
 
     async def lock_grant(self, grant_id: str) -> Grant | None:
         """A grant; locked."""
-        found = await self.rows("lock_grant", id=grant_id)
-        return GRANT.decode(found[0]) if found else None
+        return await self.find_one(GRANT, "lock_grant", id=grant_id)
 
     async def grants(self, user_id: str | None, after: str, limit: int) -> list[Grant]:
         """A page of grants: a user's, or all if it is ``None``."""
         if user_id is None:
-            found = await self.rows("grants", after=after, limit=limit)
-        else:
-            found = await self.rows("owned_grants", user_id=user_id, after=after, limit=limit)
-        return [GRANT.decode(row) for row in found]
+            return await self.find(GRANT, "grants", after=after, limit=limit)
+        return await self.find(GRANT, "owned_grants", user_id=user_id, after=after, limit=limit)
 
     async def count_grants(self, user_id: str, limit: int) -> int:
         """How many unrevoked grants a user has, counted up to a limit."""
-        ((number,),) = await self.rows("count_grants", user_id=user_id, limit=limit)
-        return int(number)
+        return int(await self.value("count_grants", user_id=user_id, limit=limit))
 
     async def update_grants(self, grants: Iterable[Grant]) -> None:
         """Update renewed and revoked grants."""
@@ -48,21 +43,19 @@ class GrantQueries(Statements):
 
     async def schedules_with_grant(self, grant_id: str, limit: int) -> list[ScheduleKey]:
         """The keys of the schedules that name a grant, up to a limit."""
-        return [key for (key,) in await self.rows("schedules_with_grant", grant_id=grant_id, limit=limit)]
+        return await self.column("schedules_with_grant", grant_id=grant_id, limit=limit)
 
     async def last_starts(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, int | None]:
         """When the latest run of each of some schedules began; ``None`` if none has."""
-        return {key: start for key, start in await self.rows("last_starts", keys=list(keys))}  # noqa: C416
+        return dict(await self.tuples("last_starts", keys=list(keys)))
 
     async def account(self, account_id: str) -> Account | None:
         """An account."""
-        found = await self.rows("account", id=account_id)
-        return ACCOUNT.decode(found[0]) if found else None
+        return await self.find_one(ACCOUNT, "account", id=account_id)
 
     async def account_of(self, user_id: str) -> Account | None:
         """The account of a user."""
-        found = await self.rows("account_of", user_id=user_id)
-        return ACCOUNT.decode(found[0]) if found else None
+        return await self.find_one(ACCOUNT, "account_of", user_id=user_id)
 
     async def put_account(self, account: Account) -> None:
         """Insert or change the account of a user; what it has spent stays."""
@@ -70,8 +63,7 @@ class GrantQueries(Statements):
 
     async def execution(self, user_id: str, key: str) -> ExecutionRecord | None:
         """The record of an execution request."""
-        found = await self.rows("execution", user_id=user_id, key=key)
-        return EXECUTION.decode(found[0]) if found else None
+        return await self.find_one(EXECUTION, "execution", user_id=user_id, key=key)
 
     async def claim_execution(self, record: ExecutionRecord) -> bool:
         """Begin an execution, unless another one has ended or held its lease when this one was requested."""
@@ -105,7 +97,7 @@ class GrantQueries(Statements):
 
     async def graph_state(self, run_id: str) -> dict[str, str]:
         """The stored parts of a graph's state, by key."""
-        return {key: value for key, value in await self.rows("graph_state", run_id=run_id)}  # noqa: C416 - rows are no pairs to mypy
+        return dict(await self.tuples("graph_state", run_id=run_id))
 
     async def put_graph_state(
         self, run_id: str, entries: Mapping[str, str], dropped: Collection[str], now: int
@@ -133,16 +125,16 @@ class GrantQueries(Statements):
 
     async def usage(self, run_ids: Collection[str]) -> list[Usage]:
         """What some runs of graphs used."""
-        return [USAGE.decode(row) for row in await self.rows("usage", ids=list(run_ids))]
+        return await self.find(USAGE, "usage", ids=list(run_ids))
 
     async def usage_sums(
         self, user_id: str | None, since_ms: int, until_ms: int, step_ms: int, limit: int
     ) -> list[UsageSum]:
         """Usage recorded in a span, summed by account and by steps of time, the latest first; a user's, or all users' if it is ``None``."""
         name = "usage_sums" if user_id is None else "owned_usage_sums"
-        given: dict[str, Any] = {} if user_id is None else {"user_id": user_id}
+        owner = {} if user_id is None else {"user_id": user_id}
         found = await self.rows(
-            name, since_ms=since_ms, until_ms=until_ms, step_ms=step_ms, limit=limit, **given
+            name, since_ms=since_ms, until_ms=until_ms, step_ms=step_ms, limit=limit, **owner
         )
         return [
             UsageSum(

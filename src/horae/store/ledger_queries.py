@@ -60,7 +60,7 @@ class LedgerQueries(RunQueries):
 
     async def attempts(self, run_id: str, limit: int) -> list[Attempt]:
         """The latest attempts of a run that did not succeed, in order."""
-        return [ATTEMPT.decode(row) for row in await self.rows("attempts", id=run_id, limit=limit)]
+        return await self.find(ATTEMPT, "attempts", id=run_id, limit=limit)
 
     async def save_checkpoints(self, saved: Sequence[tuple[Run, Mapping[str, str]]], now: int) -> list[bool]:
         """Save values of attempts by key, as JSON; returns of each attempt whether its claim was fresh. A stale one saves nothing.
@@ -81,7 +81,7 @@ class LedgerQueries(RunQueries):
 
     async def checkpoints(self, run_ids: Collection[str]) -> list[Checkpoint]:
         """What attempts of some runs saved, each run's in the order in which it was saved."""
-        return [CHECKPOINT.decode(row) for row in await self.rows("checkpoints", ids=list(run_ids))]
+        return await self.find(CHECKPOINT, "checkpoints", ids=list(run_ids))
 
     async def write_logs(self, batches: Iterable[LogBatch]) -> None:
         """Write what attempts logged; a stale claim writes nothing. Chunks that were written before are left as they are."""
@@ -104,8 +104,9 @@ class LedgerQueries(RunQueries):
     async def log(self, run_id: str, after: tuple[int, int], last: int, limit: int) -> list[LogChunk]:
         """A page of a run's log, up to the attempt ``last``; after a line, by its attempt and number."""
         attempt, number = after
-        found = await self.rows("log", run_id=run_id, attempt=attempt, number=number, last=last, limit=limit)
-        return [ATTEMPT_LOG.decode(row) for row in found]
+        return await self.find(
+            ATTEMPT_LOG, "log", run_id=run_id, attempt=attempt, number=number, last=last, limit=limit
+        )
 
     async def log_sizes(self, run_id: str, after: tuple[int, int], last: int, limit: int) -> list[int]:
         """How many bytes of text the chunks of the same page have."""
@@ -116,8 +117,8 @@ class LedgerQueries(RunQueries):
 
     async def last_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LastOutcome]:
         """The last outcomes of some schedules, for their next runs; schedules without one may be missing."""
-        found = await self.rows("last_outcomes", keys=list(keys))
-        return {each.schedule_key: each for each in map(LAST_OUTCOME.decode, found)}
+        found = await self.find(LAST_OUTCOME, "last_outcomes", keys=list(keys))
+        return {each.schedule_key: each for each in found}
 
     async def keep_last_outcomes(self, ended: Iterable[tuple[Run, Outcome]]) -> None:
         """Store last outcomes for the next runs; a schedule that was created again inherits none."""
@@ -151,13 +152,11 @@ class LedgerQueries(RunQueries):
         self, key: ScheduleKey, limit: int, before: int = NEWEST[0]
     ) -> list[UnstartedRange]:
         """The latest ranges of a schedule's slots that did not start, newest first; those before one, by its number."""
-        found = await self.rows("unstarted_ranges", key=key, limit=limit, before=before)
-        return [UNSTARTED_RANGE.decode(row) for row in found]
+        return await self.find(UNSTARTED_RANGE, "unstarted_ranges", key=key, limit=limit, before=before)
 
     async def unstarted_at(self, key: ScheduleKey, nominal_ms: int) -> UnstartedRange | None:
         """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
-        found = await self.rows("unstarted_at", key=key, nominal_ms=nominal_ms)
-        return UNSTARTED_RANGE.decode(found[0]) if found else None
+        return await self.find_one(UNSTARTED_RANGE, "unstarted_at", key=key, nominal_ms=nominal_ms)
 
     async def latest_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LatestOutcome]:
         """The outcome of the latest decided slot of each of some schedules; schedules without one are missing."""

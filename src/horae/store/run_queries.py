@@ -9,7 +9,8 @@ import msgspec
 
 from horae.model import OPEN, Outcome, Reason, Run, ScheduleKey, Status, UnstartedRange
 from horae.store.mapping import Row, Table
-from horae.store.statements import LAST, NEWEST, Statements
+from horae.store.queries import Queries
+from horae.store.statements import LAST, NEWEST
 from horae.store.tables import RUN, RUN_WITHOUT_INPUT, UNSTARTED_RANGE
 
 _asdict = msgspec.structs.asdict
@@ -41,38 +42,35 @@ class ReportableRun(NamedTuple):
     report_by_ms: int | None
 
 
-class RunQueries(Statements):
+class RunQueries(Queries):
     """Statements on runs."""
 
     async def open_runs(self, keys: Collection[ScheduleKey]) -> list[Run]:
         """The open runs of some schedules, oldest first, without their inputs (``NOT_READ``)."""
-        return [RUN_WITHOUT_INPUT.decode(row) for row in await self.rows("open_runs", keys=list(keys))]
+        return await self.find(RUN_WITHOUT_INPUT, "open_runs", keys=list(keys))
 
     async def runs(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[Run]:
         """The latest runs of a schedule, newest first; those before one, by its number."""
-        found = await self.rows("runs", key=key, limit=limit, before=before)
-        return [RUN.decode(row) for row in found]
+        return await self.find(RUN, "runs", key=key, limit=limit, before=before)
 
     async def recent_runs(self, keys: Collection[ScheduleKey], limit: int) -> dict[ScheduleKey, list[Run]]:
         """The latest runs of each of some schedules, newest first."""
         found: dict[ScheduleKey, list[Run]] = {each: [] for each in keys}
-        for row in await self.rows("recent_runs", keys=list(keys), limit=limit):
-            run = RUN.decode(row)
+        for run in await self.find(RUN, "recent_runs", keys=list(keys), limit=limit):
             found[run.schedule_key].append(run)
         return found
 
     async def run_sizes(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[tuple[int, int]]:
         """The numbers of the same runs, and how many bytes of text each has."""
-        found = await self.rows("run_sizes", key=key, limit=limit, before=before)
-        return [(number, size) for number, size in found]
+        return await self.tuples("run_sizes", key=key, limit=limit, before=before)
 
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
         """Some runs."""
-        return [RUN.decode(row) for row in await self.rows("runs_by_id", ids=list(ids))]
+        return await self.find(RUN, "runs_by_id", ids=list(ids))
 
     async def claims_of(self, ids: Collection[str]) -> list[Run]:
         """Some runs, without their inputs: whose claim they are under, and whether they were asked to stop."""
-        return [RUN_WITHOUT_INPUT.decode(row) for row in await self.rows("claims_of", ids=list(ids))]
+        return await self.find(RUN_WITHOUT_INPUT, "claims_of", ids=list(ids))
 
     async def search_runs(
         self, only: LedgerFilter, before: int, least: int, limit: int
@@ -81,11 +79,10 @@ class RunQueries(Statements):
 
         Those that do not match are among them, so that a search examines as many as it wants to.
         """
-        found = await self.rows(
+        return await self.tuples(
             _along(only, "search_runs", "search_owned_runs", "search_runs_of_schedule"),
             before=before, least=least, limit=limit, **_ledger_parameters(only),
         )  # fmt: skip
-        return [(number, decided_at_ms, size) for number, decided_at_ms, size in found]
 
     async def search_ranges(
         self, only: LedgerFilter, before: tuple[int, int], limit: int
@@ -100,7 +97,7 @@ class RunQueries(Statements):
 
     async def runs_numbered(self, numbers: Collection[int]) -> list[Run]:
         """Some runs by their numbers, newest first."""
-        return [RUN.decode(row) for row in await self.rows("runs_numbered", numbers=list(numbers))]
+        return await self.find(RUN, "runs_numbered", numbers=list(numbers))
 
     async def run_number_at(self, moment: int) -> int:
         """The number of the first run that was decided at a moment or later.
@@ -123,17 +120,15 @@ class RunQueries(Statements):
 
     async def claimed(self, epochs: Collection[int], limit: int) -> list[Run]:
         """The runs that some nodes have claimed and not finished, oldest first, without their inputs."""
-        found = await self.rows("claimed", epochs=list(epochs), limit=limit)
-        return [RUN_WITHOUT_INPUT.decode(row) for row in found]
+        return await self.find(RUN_WITHOUT_INPUT, "claimed", epochs=list(epochs), limit=limit)
 
     async def stopping(self, epoch: int) -> list[Run]:
         """The runs of a node that were asked to stop, without their inputs."""
-        return [RUN_WITHOUT_INPUT.decode(row) for row in await self.rows("stopping", epoch=epoch)]
+        return await self.find(RUN_WITHOUT_INPUT, "stopping", epoch=epoch)
 
     async def waiting_for_node(self, before: int, limit: int) -> list[tuple[ScheduleKey, str]]:
         """Schedules and actions whose runs have waited for a node since before a moment."""
-        found = await self.rows("waiting_for_node", before=before, limit=limit)
-        return [(key, action) for key, action in found]
+        return await self.tuples("waiting_for_node", before=before, limit=limit)
 
     async def is_node(self, epoch: int, now: int) -> bool:  # noqa: ARG002 - a store with a clock of its own compares it
         """Whether a node is registered and alive; it cannot be removed until the end. Raises if its clock is off."""

@@ -10,7 +10,8 @@ import msgspec
 
 from horae.model import BETWEEN, Counts, Reason, Schedule, ScheduleKey, State, Version, owner_and_id
 from horae.store.mapping import to_json
-from horae.store.statements import NEWEST, Statements
+from horae.store.queries import Queries
+from horae.store.statements import NEWEST
 from horae.store.tables import DUE, SCHEDULE, VERSION, Due, RawSchedule
 
 NO_COUNTS = Counts()
@@ -60,17 +61,16 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
         return "completed_schedule_sizes" if self.completed else None
 
 
-class ScheduleQueries(Statements):
+class ScheduleQueries(Queries):
     """Statements on schedules and their versions."""
 
     async def due(self, now: int, limit: int) -> list[Schedule]:
         """The schedules that are due, the longest overdue first; locked."""
-        return [SCHEDULE.decode(row) for row in await self.rows("due", now=now, limit=limit)]
+        return await self.find(SCHEDULE, "due", now=now, limit=limit)
 
     async def unclaimed(self, actions: Sequence[str], limit: int) -> list[Schedule]:
         """The schedules of released runs that wait for a node with one of some actions; locked."""
-        found = await self.rows("unclaimed", actions=list(actions), limit=limit)
-        return [SCHEDULE.decode(row) for row in found]
+        return await self.find(SCHEDULE, "unclaimed", actions=list(actions), limit=limit)
 
     async def schedules(self, keys: Collection[ScheduleKey]) -> list[Schedule]:
         """Some schedules in the order of their ids and owners; locked."""
@@ -79,7 +79,7 @@ class ScheduleQueries(Statements):
 
     async def read_schedules(self, keys: Collection[ScheduleKey]) -> list[Schedule]:
         """Some schedules in the order of their ids and owners; not locked."""
-        return [SCHEDULE.decode(row) for row in await self.rows("read_schedules", keys=list(keys))]
+        return await self.find(SCHEDULE, "read_schedules", keys=list(keys))
 
     async def keys_of_id(self, schedule_id: str, limit: int) -> list[ScheduleKey]:
         """The keys of the schedules that have an id, of any owner; if there are none, of those that had it and were deleted."""
@@ -89,36 +89,29 @@ class ScheduleQueries(Statements):
     async def find_schedules(self, only: Filter, after: ScheduleKey, limit: int) -> list[Schedule]:
         """A page of the schedules that pass a filter, in the order of their ids and owners."""
         name = "find_schedules" if only.owner is None else "find_owned_schedules"
-        found = await self.rows(name, limit=limit, **_after(after), **_parameters(only))
-        return [SCHEDULE.decode(row) for row in found]
+        return await self.find(SCHEDULE, name, limit=limit, **_after(after), **_parameters(only))
 
     async def schedule_sizes(
         self, only: Filter, after: ScheduleKey, limit: int
     ) -> list[tuple[ScheduleKey, int]]:
         """The keys of the same page, and how many bytes of text each schedule has."""
         if along := only.along:
-            return [
-                (key, size)
-                for key, size in await self.rows(along, limit=limit, **_after(after), **_asdict(only))
-            ]
+            return await self.tuples(along, limit=limit, **_after(after), **_asdict(only))
         name = "schedule_sizes" if only.owner is None else "owned_schedule_sizes"
-        found = await self.rows(name, limit=limit, **_after(after), **_parameters(only))
-        return [(key, size) for key, size in found]
+        return await self.tuples(name, limit=limit, **_after(after), **_parameters(only))
 
     async def examine_schedules(
         self, only: Filter, after: ScheduleKey, limit: int
     ) -> list[tuple[ScheduleKey, int | None]]:
         """The keys of the next schedules, and how many bytes of text each has that passes a filter; ``None`` for the others."""
         name = "examine_schedules" if only.owner is None else "examine_owned_schedules"
-        found = await self.rows(name, limit=limit, **_after(after), **_parameters(only))
-        return [(key, size) for key, size in found]
+        return await self.tuples(name, limit=limit, **_after(after), **_parameters(only))
 
     async def soonest_schedules(
         self, owner: str | None, tag: str | None, examined: int, limit: int
     ) -> list[tuple[ScheduleKey, int]]:
         """The keys of schedules that are due soonest, among so many that are due first, and when they are due."""
-        found = await self.rows("soonest_schedules", owner=owner, tag=tag, examined=examined, limit=limit)
-        return [(key, next_at_ms) for key, next_at_ms in found]
+        return await self.tuples("soonest_schedules", owner=owner, tag=tag, examined=examined, limit=limit)
 
     async def managed_keys(self, managed_by: str, after: ScheduleKey, limit: int) -> list[ScheduleKey]:
         """A page of the keys of the schedules that a program or file defines."""
@@ -178,8 +171,7 @@ class ScheduleQueries(Statements):
 
     async def next_generations(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, int]:
         """The generations of schedules that are created now; no other transaction can create them until the end."""
-        found = await self.rows("next_generation", keys=list(keys), between=BETWEEN)
-        return {key: generation for key, generation in found}  # noqa: C416 - rows are no pairs to mypy
+        return dict(await self.tuples("next_generation", keys=list(keys), between=BETWEEN))
 
     async def advance(self, steps: Iterable[Advance]) -> None:
         """Write what decisions changed about schedules; each schedule once."""
@@ -249,26 +241,26 @@ class ScheduleQueries(Statements):
     async def versions(self, key: ScheduleKey, limit: int, before: tuple[int, int] = NEWEST) -> list[Version]:
         """Replaced versions of a schedule, newest first; those before one, by its generation and version."""
         generation, version = before
-        found = await self.rows("versions", key=key, limit=limit, generation=generation, version=version)
-        return [VERSION.decode(row) for row in found]
+        return await self.find(
+            VERSION, "versions", key=key, limit=limit, generation=generation, version=version
+        )
 
     async def version_sizes(
         self, key: ScheduleKey, limit: int, before: tuple[int, int] = NEWEST
     ) -> list[tuple[int, int, int]]:
         """The generations and versions of the same versions, and how many bytes of text each has."""
         generation, version = before
-        found = await self.rows("version_sizes", key=key, limit=limit, generation=generation, version=version)
-        return [(generation, version, size) for generation, version, size in found]
+        return await self.tuples(
+            "version_sizes", key=key, limit=limit, generation=generation, version=version
+        )
 
     async def version_at(self, key: ScheduleKey, moment: int) -> Version | None:
         """The version of a schedule that was in force at a moment, if it was replaced at or after it."""
-        found = await self.rows("version_at", key=key, at=moment)
-        return VERSION.decode(found[0]) if found else None
+        return await self.find_one(VERSION, "version_at", key=key, at=moment)
 
     async def version_before(self, key: ScheduleKey, moment: int) -> Version | None:
         """The last version of a schedule that was replaced before a moment."""
-        found = await self.rows("version_before", key=key, at=moment)
-        return VERSION.decode(found[0]) if found else None
+        return await self.find_one(VERSION, "version_before", key=key, at=moment)
 
 
 def _parameters(only: Filter) -> dict[str, Any]:

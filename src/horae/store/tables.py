@@ -131,8 +131,6 @@ RUN = Table(
     not_inserted=("failures", "refusals", "crashes", "stop", "result", "failure"),  # a new run has none
     unreadable=_unreadable_run,
 )
-RUN_WITHOUT_INPUT = Table(Run, "run", unread=("input",), unreadable=_unreadable_run)
-"""The runs of a decision: there may be many, and their inputs are large."""
 ATTEMPT = Table(Attempt, "attempt")
 CHECKPOINT = Table(Checkpoint, "checkpoint", not_updated=("run_id", "key"))
 ATTEMPT_LOG = Table(LogChunk, "attempt_log")
@@ -173,36 +171,10 @@ FLOW_INPUT = Table(FlowInput, "flow_input", not_inserted=("number",))
 FLOW_RUN = Table(FlowRun, "flow_run", not_inserted=("number",))
 FLOW_SIGNAL = Table(FlowSignal, "flow_signal")
 
-TABLES: dict[str, Table[Any]] = {
-    each.name: each
-    for each in (
-        SCHEDULE,
-        DUE,
-        RUN,
-        ATTEMPT,
-        CHECKPOINT,
-        ATTEMPT_LOG,
-        FLOW_LOG,
-        UNSTARTED_RANGE,
-        LAST_OUTCOME,
-        BACKFILL,
-        VERSION,
-        CALENDAR,
-        WORKFLOW,
-        NODE,
-        GRANT,
-        ACCOUNT,
-        FLOW,
-        FLOW_LANE,
-        FLOW_STATE,
-        FLOW_EVENT,
-        FLOW_INPUT,
-        FLOW_RUN,
-        FLOW_SIGNAL,
-        EXECUTION,
-        USAGE,
-    )
-}
+TABLES: dict[str, Table[Any]] = {each.name: each for each in [*vars().values()] if isinstance(each, Table)}
+"""All tables that are declared above."""
+RUN_WITHOUT_INPUT = Table(Run, "run", unread=("input",), unreadable=_unreadable_run)
+"""The runs of a decision: there may be many, and their inputs are large."""
 
 KINDS: dict[str, str] = {name: kind for table in TABLES.values() for name, kind in table.kinds.items()} | {
     "token_hash": "text",

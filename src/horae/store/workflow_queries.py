@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from horae.model import StoredWorkflow
-from horae.store.statements import Statements
+from horae.store.queries import Queries
 from horae.store.tables import WORKFLOW
 
 
-class WorkflowQueries(Statements):
+class WorkflowQueries(Queries):
     """Statements on workflows."""
 
     async def lock_workflow(self, owner: str, workflow_id: str) -> None:
@@ -22,8 +22,9 @@ class WorkflowQueries(Statements):
         self, owner: str, workflow_id: str, version: int | None = None
     ) -> StoredWorkflow | None:
         """A version of a workflow that an owner can use, or the latest: their own, or else that of all owners."""
-        found = await self.rows("workflow", owner=owner, workflow_id=workflow_id, version=version)
-        return WORKFLOW.decode(found[0]) if found else None
+        return await self.find_one(
+            WORKFLOW, "workflow", owner=owner, workflow_id=workflow_id, version=version
+        )
 
     async def workflows(
         self, owner: str | None, after: tuple[str, str, int], limit: int
@@ -32,10 +33,9 @@ class WorkflowQueries(Statements):
         owners, or everything if it is ``None``.
         """
         after_id, after_owner, after_version = after
-        found = await self.rows(
+        return await self.tuples(
             "workflows", owner=owner, after_id=after_id, after_owner=after_owner, after_version=after_version, limit=limit
         )  # fmt: skip
-        return [(workflow_id, whose, version, at) for workflow_id, whose, version, at in found]
 
     async def count_workflows(self, owner: str, limit: int) -> int:
         """How many versions of workflows an owner has, counted up to a limit."""
