@@ -132,9 +132,7 @@ class HandlerRun:
     async def __call__(self, attempt: RunningAttempt) -> Decided:
         """Run the handler; a failure is part of what it returns. Cancelling it raises."""
         end, context = self._end, self._context
-        context.make_log = lambda: AttemptLogger(
-            attempt.run, attempt.log, flow=context.flow, handler=context.handler
-        )
+        _keep_log(context, attempt)
         try:
             if self._run.kind is HandlerKind.PRODUCER:
                 await self._produce()
@@ -146,10 +144,8 @@ class HandlerRun:
             if attempt.stop or attempt.timed_out:
                 raise
             end.failure = Failure(FailureKind.UNCLASSIFIED, "the handler cancelled itself", error)
-        except (
-            StaleClaimError,
-            HandlerStopped,
-        ) as error:  # another node has taken it over: nothing is written
+        except (StaleClaimError, HandlerStopped) as error:
+            # Another node has taken it over: nothing is written.
             end.failure = Failure(FailureKind.INTERNAL, str(error), error)
         except Exception as error:
             _log.exception("running a handler failed for a fault of the host")
@@ -201,11 +197,11 @@ class HandlerRun:
         self._context.enter(Part.MUTATE)
         result = await self._called(self._handler.part("mutate"), _shown(self._handler, prepared))
         try:
-            json_text(result, "the result of mutate", MAX_KEPT)
-        except ValueError as error:
+            _json(result, "the result of mutate")
+        except Failure:
             self._end.mutation = Mutation(MutationStatus.APPLIED)
             await self._move(Phase.MUTATED)
-            raise Failure(FailureKind.LOGIC, str(error), error) from None
+            raise
         self._end.mutation = Mutation(MutationStatus.APPLIED, result)
         if self._handler.definition.emits:
             await self._move(Phase.EMITTING)
@@ -272,14 +268,10 @@ class HandlerRun:
         try:
             return self._handler.state_type.read(self._state)
         except (msgspec.MsgspecError, ValueError) as error:
-            reason = f"the state that an earlier version kept cannot be read: {error}"
-            raise Failure(FailureKind.LOGIC, reason, error) from None
+            raise _fault(f"the state that an earlier version kept cannot be read: {error}", error) from None
 
     def _keep_state(self, state: object) -> None:
-        try:
-            text = json_text(state, "the state", MAX_KEPT)
-        except ValueError as error:
-            raise Failure(FailureKind.LOGIC, str(error), error) from None
+        text = _json(state, "the state")
         if text != (self._state or "null"):
             self._end.state = text
 
@@ -289,18 +281,11 @@ class HandlerRun:
             try:
                 found = Prepared(**found)
             except TypeError as error:
-                raise Failure(
-                    FailureKind.LOGIC, f"prepare returned another mapping: {error}", error
-                ) from None
+                raise _fault(f"prepare returned another mapping: {error}", error) from None
         if not isinstance(found, Prepared):
-            raise Failure(
-                FailureKind.LOGIC, f"prepare must return Prepared(…), and returned {type(found).__name__}"
-            )
+            raise _fault(f"prepare must return Prepared(…), and returned {type(found).__name__}")
         reservations, events = await self._reserved(found.reservations)
-        try:
-            json_text(found.data, "the data of the prepare result", MAX_KEPT)
-        except ValueError as error:
-            raise Failure(FailureKind.LOGIC, str(error), error) from None
+        _json(found.data, "the data of the prepare result")
         _read_data(self._handler, found.data)  # before anything is reserved for it
         wake_at_ms, problem = wake_time(found.wake_at)
         if problem:
@@ -316,23 +301,18 @@ class HandlerRun:
         try:
             wanted = [_reservation(each) for each in given]
         except (TypeError, KeyError, msgspec.ValidationError) as error:
-            reason = f"reservations must be a list of Reservation(topic, ids): {error}"
-            raise Failure(FailureKind.LOGIC, reason, error) from None
+            raise _fault(f"reservations must be a list of Reservation(topic, ids): {error}", error) from None
         found: dict[tuple[str, str], FlowEvent] = {}
         for each in wanted:
             await self._look_up(each)
             for message_id in each.ids:
                 key = (each.topic, message_id)
                 event = self._context.seen.get(key)
+                what = f'it reserves the event "{message_id}" of the topic "{each.topic}"'
                 if event is None or event.status is not EventStatus.PENDING:
-                    state = "absent" if event is None else event.status.value
-                    raise _violation(
-                        f'it reserves the event "{message_id}" of the topic "{each.topic}", which is {state}'
-                    )
+                    raise _violation(f"{what}, which is {'absent' if event is None else event.status.value}")
                 if key in found:
-                    raise _violation(
-                        f'it reserves the event "{message_id}" of the topic "{each.topic}" twice'
-                    )
+                    raise _violation(f"{what} twice")
                 found[key] = event
         if len(found) > MAX_RESERVED:
             raise _violation(f"it reserves {len(found)} events, and a run takes at most {MAX_RESERVED}")
@@ -356,8 +336,9 @@ def _read_data(handler: Handler, data: object) -> Any:  # noqa: ANN401
     try:
         return None if data is None else handler.data_type.read(text_of(data))
     except (msgspec.MsgspecError, ValueError) as error:
-        reason = f"the data of the prepare result is not what it is annotated as: {error}"
-        raise Failure(FailureKind.LOGIC, reason, error) from None
+        raise _fault(
+            f"the data of the prepare result is not what it is annotated as: {error}", error
+        ) from None
 
 
 def _shown(handler: Handler, prepared: PreparedRecord) -> Prepared[Any]:
@@ -367,38 +348,33 @@ def _shown(handler: Handler, prepared: PreparedRecord) -> Prepared[Any]:
     return Prepared(reservations, data, title=prepared.title or None, key=prepared.key)
 
 
-class Reconciliation:
-    """One attempt to find out whether a mutation was applied."""
-
-    def __init__(
-        self, flow: str, handler: Handler, run: FlowRun, *, events: EventSource, now: Callable[[], int]
-    ) -> None:
-        self._handler = handler
-        self._run = run
-        prepared = read_prepared(run)
-        self._prepared = prepared
-        self._context = FlowContext(flow, handler.definition, run.id, events, now, key=prepared.key or run.id)
-
-    async def __call__(self, attempt: RunningAttempt) -> Decided:
-        """Call ``reconcile``; a failure counts as ``Unknown``."""
-        context = self._context
-        context.make_log = lambda: AttemptLogger(
-            attempt.run, attempt.log, flow=context.flow, handler=context.handler
-        )
-        context.enter(Part.RECONCILE)
-        reconcile = self._handler.part("reconcile")
-        assert reconcile is not None  # noqa: S101 - the definition says that it has it
-        try:
-            found = reconcile(context, _shown(self._handler, self._prepared))
-            if inspect.isawaitable(found):
-                found = await found
-        except (Exception, HandlerStopped) as error:
-            return Reconciled("unknown", kept_failure((context.failure or classify(error)).issue))
-        finally:
-            context.close()
-        if context.failure is not None:
-            return Reconciled("unknown", kept_failure(context.failure.issue))
-        return _answer(found)
+async def reconcile(
+    flow: str,
+    handler: Handler,
+    run: FlowRun,
+    attempt: RunningAttempt,
+    *,
+    events: EventSource,
+    now: Callable[[], int],
+) -> Reconciled:
+    """Call ``reconcile`` to find out whether a mutation was applied; a failure counts as ``Unknown``."""
+    prepared = read_prepared(run)
+    context = FlowContext(flow, handler.definition, run.id, events, now, key=prepared.key or run.id)
+    _keep_log(context, attempt)
+    context.enter(Part.RECONCILE)
+    code = handler.part("reconcile")
+    assert code is not None  # noqa: S101 - the definition says that it has it
+    try:
+        found = code(context, _shown(handler, prepared))
+        if inspect.isawaitable(found):
+            found = await found
+    except (Exception, HandlerStopped) as error:
+        return Reconciled("unknown", kept_failure((context.failure or classify(error)).issue))
+    finally:
+        context.close()
+    if context.failure is not None:
+        return Reconciled("unknown", kept_failure(context.failure.issue))
+    return _answer(found)
 
 
 def _answer(found: object) -> Reconciled:
@@ -417,6 +393,25 @@ def _answer(found: object) -> Reconciled:
         "unknown",
         f"reconcile must return Applied, NotApplied or Unknown, and returned {type(found).__name__}",
     )
+
+
+def _keep_log(context: FlowContext, attempt: RunningAttempt) -> None:
+    """Keep what a handler logs with its attempt."""
+    context.make_log = lambda: AttemptLogger(
+        attempt.run, attempt.log, flow=context.flow, handler=context.handler
+    )
+
+
+def _json(value: object, what: str) -> str:
+    """A value of a handler as JSON, within the limit of what is kept."""
+    try:
+        return json_text(value, what, MAX_KEPT)
+    except ValueError as error:
+        raise _fault(str(error), error) from None
+
+
+def _fault(reason: str, error: Exception | None = None) -> Failure:
+    return Failure(FailureKind.LOGIC, reason, error)
 
 
 def _violation(reason: str) -> Failure:

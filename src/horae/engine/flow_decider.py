@@ -7,17 +7,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import msgspec
 
 from horae.engine.decider import Batch, Decider, NodeServices
-from horae.engine.flow_attempt import Fixed, HandlerRun, Reconciliation, read_prepared
+from horae.engine.flow_attempt import Fixed, HandlerRun, read_prepared, reconcile
 from horae.engine.flow_host import FlowHost, HostedFlow
 from horae.engine.flow_phase_writer import FlowJournal
 from horae.engine.flow_results import FlowResults, ReservationsGoneError
-from horae.engine.worker import Decided, Launch
+from horae.engine.worker import Launch
 from horae.executor.context import RunningAttempt
 from horae.flow.definition import Handler
 from horae.flow.phase_rules import DEFAULT_PEEK
@@ -194,24 +194,20 @@ class FlowDecider(Decider):
             _replace(lane, next_at_ms=None if lane.run_id else work.now) for lane in work.lanes.values()
         )
 
-    @property
-    def _revisions(self) -> list[str]:
-        return self.host.revisions
-
     async def _decide(self, batch: Batch, work: FlowResults) -> int | None:
         records, now, lanes = work.records, batch.now, work.lanes
-        limit = self.node.store.batch
+        revisions, limit = self.host.revisions, self.node.store.batch
         probe = Probe(self._next_at_ms, signalled=False)
         if self.changed:
-            probe = await records.probe(self._revisions)
+            probe = await records.probe(revisions)
             self._next_at_ms = probe.next_at_ms
         if probe.signalled:
-            for lane in await records.signalled(self._revisions, limit):
+            for lane in await records.signalled(revisions, limit):
                 lanes.setdefault(lane.flow_id, lane)
             await self._take_signals(work)
         due: list[Lane] = []
         if probe.next_at_ms is not None and probe.next_at_ms <= now:
-            due = await records.due(self._revisions, now, limit)
+            due = await records.due(revisions, now, limit)
             for lane in due:
                 lanes.setdefault(lane.flow_id, lane)
         if not lanes:
@@ -224,7 +220,7 @@ class FlowDecider(Decider):
         batch.decided = len(lanes) - batch.unclaimed
         batch.more = len(due) == limit and batch.free_capacity > 0
         if probe.next_at_ms is not None and probe.next_at_ms <= now:
-            probe = await records.probe(self._revisions)
+            probe = await records.probe(revisions)
         later = [probe.next_at_ms, *(lane.next_at_ms for lane in lanes.values())]
         # What waits for capacity is decided when a run ends.
         least = now if batch.free_capacity > 0 else now + 1
@@ -313,9 +309,9 @@ class FlowDecider(Decider):
                     journal=self._journal, now=self._now,
                 )  # fmt: skip
             case Task.RECONCILE:
-                call = Reconciliation(name, handler, run, events=events, now=self._now)
+                call = partial(reconcile, name, handler, run, events=events, now=self._now)
             case Task.FIX:
-                call = _Fix(self.host, hosted, run)
+                call = partial(_fix, self.host, hosted, run)
         return Launch(run=claim, timeouts=_timeouts(timeout_ms), call=call)
 
     async def _known_states(
@@ -406,22 +402,14 @@ class Events:
                 return await FlowRecords(transaction).events_by_message(self._flow_id, topic, message_ids)
 
 
-class _Fix:
-    """One call of the fixer."""
-
-    def __init__(self, host: FlowHost, hosted: HostedFlow, run: FlowRun) -> None:
-        self._host = host
-        self._hosted = hosted
-        self._run = run
-
-    async def __call__(self, attempt: RunningAttempt) -> Decided:  # noqa: ARG002 - all calls get it
-        fixer = self._host.fixer
-        if fixer is None:
-            return Fixed(None)
-        try:
-            return Fixed(await fixer.fix(self._hosted.flow, self._run))
-        except Exception as error:
-            return Fixed(None, f"{type(error).__name__}: {error}")
+async def _fix(host: FlowHost, hosted: HostedFlow, run: FlowRun, attempt: RunningAttempt) -> Fixed:  # noqa: ARG001 - all calls get it
+    """Call the fixer."""
+    if host.fixer is None:
+        return Fixed(None)
+    try:
+        return Fixed(await host.fixer.fix(hosted.flow, run))
+    except Exception as error:
+        return Fixed(None, f"{type(error).__name__}: {error}")
 
 
 def _begin(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -37,8 +37,8 @@ from horae.store.port import Transaction
 from horae.store.tables import FlowState
 
 _replace = msgspec.structs.replace
-_SUDDEN = {AttemptEnd.CRASHED, AttemptEnd.STOPPED, AttemptEnd.UNLAUNCHED, AttemptEnd.NOT_ADMITTED}
-"""Ends of attempts that say nothing about their handlers."""
+_NOT_CALLED = {AttemptEnd.STOPPED, AttemptEnd.UNLAUNCHED, AttemptEnd.NOT_ADMITTED}
+"""Ends of attempts that say nothing about their handlers, nor that their process died."""
 
 
 class ReservationsGoneError(Exception):
@@ -62,7 +62,7 @@ class FlowResults:
         self._transaction = transaction
         self._host = host
         self._config = config
-        self.now = self._now = now
+        self.now = now
         self._verify = verify
         self._ended: list[FlowRun] = []
         self._begun: list[FlowRun] = []
@@ -92,11 +92,8 @@ class FlowResults:
 
     def _holds(self, result: AttemptResult) -> bool:
         lane, run = self.lanes.get(int(result.run.schedule_id)), result.run
-        return lane is not None and (lane.run_id, lane.epoch, lane.attempt) == (
-            run.id,
-            run.epoch,
-            run.attempt,
-        )
+        claim = (run.id, run.epoch, run.attempt)
+        return lane is not None and (lane.run_id, lane.epoch, lane.attempt) == claim
 
     async def load_flows(self, lanes: Iterable[Lane]) -> None:
         """Load the definitions of flows, from this process or from the database."""
@@ -118,25 +115,28 @@ class FlowResults:
         for end in ends:
             taken = () if end.prepared is None else end.prepared.numbers
             if not all(_is_its_own(events.get(number), end.run.id) for number in taken):
-                end.failure, end.phase = _skipped(), Phase.EMITTING
+                end.failure = Failure(FailureKind.NOT_APPLIED, "an event that it reserves was skipped")
+                end.phase = Phase.EMITTING
 
     # What each kind of result means
 
     async def _apply(self, result: AttemptResult, runs: Mapping[str, FlowRun]) -> None:
         flow_id = int(result.run.schedule_id)
         lane = self.lanes[flow_id]
-        freed = _replace(lane, run_id=None, epoch=0)
-        if lane.task is Task.RECONCILE:
-            self._reconciled(freed, result, runs[result.run.id])
-        elif lane.task is Task.FIX:
-            await self._fixed(freed, result)
-        elif isinstance(result.value, RunEnd) and result.value.failure is None:
+        freed, trouble = _replace(lane, run_id=None, epoch=0), lane.trouble
+        if lane.task is not Task.RUN and (trouble is None or result.ending in _NOT_CALLED):
+            self.lanes[flow_id] = freed  # it is due as before
+        elif lane.task is Task.RECONCILE and trouble is not None:
+            self._reconciled(freed, trouble, result, runs[result.run.id])
+        elif lane.task is Task.FIX and trouble is not None:
+            await self._fixed(freed, trouble, result)
+        elif _is_commit(result):
             self._commit(freed, result.value)
         else:
             await self._fail(freed, result, runs[result.run.id])
 
     def _commit(self, lane: Lane, end: RunEnd) -> None:
-        flow, run, now = self.flows[lane.flow_id], end.run, self._now
+        flow, run, now = self.flows[lane.flow_id], end.run, self.now
         prepared = end.prepared or PreparedRecord()
         config = self._config
         wake_at_ms = clamped(
@@ -163,7 +163,7 @@ class FlowResults:
         self._publish(end)
 
     def _publish(self, end: RunEnd) -> None:
-        run, now = end.run, self._now
+        run, now = end.run, self.now
         inputs = {
             each: FlowInput(
                 flow_id=run.flow_id, source=each.source, type=each.type, input_id=each.id, title=each.title, created_at_ms=now
@@ -198,8 +198,8 @@ class FlowResults:
         record = text_of(prepared) if prepared is not None and not journaled else None
         self._ended.append(
             _replace(
-                stored, phase=phase, status=verdict.status, error=issue, failure_kind=kind.value, updated_at_ms=self._now,
-                ended_at_ms=self._now, prepared=record, mutation=None if mutation is None else text_of(mutation),
+                stored, phase=phase, status=verdict.status, error=issue, failure_kind=kind.value, updated_at_ms=self.now,
+                ended_at_ms=self.now, prepared=record, mutation=None if mutation is None else text_of(mutation),
                 events=stored.events if prepared is None else len(prepared.numbers),
                 title=stored.title if prepared is None else prepared.title,
             )
@@ -207,10 +207,11 @@ class FlowResults:
         if verdict.recovery is Recovery.AFRESH:
             self._released.append((stored.id, numbers))
         trouble = Trouble(
-            run_id=stored.id, handler=stored.handler, status=verdict.status, recovery=verdict.recovery, since_ms=self._now,
+            run_id=stored.id, handler=stored.handler, status=verdict.status, recovery=verdict.recovery, since_ms=self.now,
             issue=issue,
         )  # fmt: skip
-        lane = await self._looked_again(lane) if kind is FailureKind.CRASH else lane
+        if kind is FailureKind.CRASH:  # consumers with pending events run once more
+            lane = await with_pending(self.records, lane, self.flows[lane.flow_id].definition)
         trouble = self._after(lane, trouble)
         if verdict.status is FlowStatus.CRASHED and verdict.recovery is Recovery.RECONCILE:
             lane, trouble = self._recovery_run(lane, trouble, stored, prepared or PreparedRecord())
@@ -223,7 +224,7 @@ class FlowResults:
         flow = self.flows[lane.flow_id]
         run = _replace(
             crashed, id=flow_run_id(lane.flow_id, flow.owner, flow.name, lane.runs), retry_of=crashed.id,
-            phase=Phase.MUTATING, status=FlowStatus.RECONCILIATION, created_at_ms=self._now, updated_at_ms=self._now,
+            phase=Phase.MUTATING, status=FlowStatus.RECONCILIATION, created_at_ms=self.now, updated_at_ms=self.now,
             error=trouble.issue, failure_kind=FailureKind.CRASH.value, ended_at_ms=None, revision=lane.revision,
         )  # fmt: skip
         self._begun.append(run)
@@ -236,67 +237,48 @@ class FlowResults:
     def _after(self, lane: Lane, trouble: Trouble, before: Trouble | None = None) -> Trouble:
         handler = self.flows[lane.flow_id].definition.handler(trouble.handler)
         return after_failure(
-            before or lane.trouble, trouble, self._now, has_fixer=self._host.fixer is not None,
+            before or lane.trouble, trouble, self.now, has_fixer=self._host.fixer is not None,
             reconciles=handler is not None and handler.reconciles, max_crashes=self._config.max_crashes,
         )  # fmt: skip
 
-    async def _looked_again(self, lane: Lane) -> Lane:
-        """After a crash, consumers with pending events run once more."""
-        return await with_pending(self.records, lane, self.flows[lane.flow_id].definition)
-
-    def _reconciled(self, lane: Lane, result: AttemptResult, run: FlowRun) -> None:
-        trouble = lane.trouble
-        if trouble is None:
-            self.lanes[lane.flow_id] = lane
-            return
-        if result.ending in _SUDDEN and result.ending is not AttemptEnd.CRASHED:
-            self.lanes[lane.flow_id] = lane  # it was not asked, and is due as before
-            return
+    def _reconciled(self, lane: Lane, trouble: Trouble, result: AttemptResult, run: FlowRun) -> None:
         answer: Answer = "unknown"
         if isinstance(result.value, Reconciled):
             answer = result.value.answer
             if result.value.issue:
                 trouble = _replace(trouble, issue=result.value.issue)
-        after = after_reconciliation(trouble, self._now, answer)
+        after = after_reconciliation(trouble, self.now, answer)
         if after.recovery is Recovery.AFRESH:
             self._released.append((run.id, read_prepared(run).numbers))
         self._troubled(lane, after)
 
-    async def _fixed(self, lane: Lane, result: AttemptResult) -> None:
-        trouble = lane.trouble
-        if trouble is None or (result.ending in _SUDDEN and result.ending is not AttemptEnd.CRASHED):
-            self.lanes[lane.flow_id] = lane
-            return
+    async def _fixed(self, lane: Lane, trouble: Trouble, result: AttemptResult) -> None:
         new = result.value.flow if isinstance(result.value, Fixed) else None
-        lane = _replace(lane, trouble=after_fix(trouble, self._now, fixed=False))
-        if new is not None:
-            lane = await self._take_version(lane, new)
-        assert lane.trouble is not None  # noqa: S101
-        self._troubled(lane, lane.trouble)
+        deployed = None if new is None else await self._take_version(lane, trouble, new)
+        trouble = after_fix(trouble, self.now, fixed=deployed is not None)
+        self._troubled(lane if deployed is None else deployed, trouble)
 
-    async def _take_version(self, lane: Lane, new: Flow) -> Lane:
-        """Deploy the version that a fixer returned; a version that cannot be deployed counts as no fix."""
+    async def _take_version(self, lane: Lane, trouble: Trouble, new: Flow) -> Lane | None:
+        """Deploy the version that a fixer returned; ``None`` if it cannot be deployed, which counts as no fix."""
         flow = self.flows[lane.flow_id]
         try:
             definition, revision = new.check(), new.revision
         except HoraeError:
-            return lane
-        if new.name != flow.name or definition.handler(lane.trouble.handler if lane.trouble else "") is None:
-            return lane
-        fixed = _replace(flow, definition=definition, revision=revision, updated_at_ms=self._now)
-        trouble = lane.trouble
-        lane = redeployed(lane, flow.definition, fixed, self._now)
+            return None
+        if new.name != flow.name or definition.handler(trouble.handler) is None:
+            return None
+        fixed = _replace(flow, definition=definition, revision=revision, updated_at_ms=self.now)
+        lane = redeployed(lane, flow.definition, fixed, self.now)
         await self.records.update_flow(fixed)
         self.flows[lane.flow_id] = fixed
         self._transaction.on_commit += (lambda: self._host.host(new, fixed),)
-        return _replace(lane, trouble=None if trouble is None else _replace(trouble, retry_at_ms=self._now))
+        return lane
 
     def _troubled(self, lane: Lane, trouble: Trouble) -> None:
         self.lanes[lane.flow_id] = _replace(lane, trouble=trouble)
         if needs_person(trouble):
             flow = self.flows[lane.flow_id]
-            tell: Callable[[], None] = lambda: self._host.tell_attention(flow, trouble)  # noqa: E731
-            self._transaction.on_commit += (tell,)
+            self._transaction.on_commit += (lambda: self._host.tell_attention(flow, trouble),)
 
     async def _write(self) -> None:
         """Write everything but the lanes, so that the following decision sees it."""
@@ -305,7 +287,7 @@ class FlowResults:
             FlowState(flow_id=flow_id, handler=handler, state=state)
             for (flow_id, handler), state in self.kept_states.items()
         )
-        if not await records.end_runs(self._ended, self._consumed, states, self._now):
+        if not await records.end_runs(self._ended, self._consumed, states, self.now):
             raise ReservationsGoneError
         await records.insert_runs(self._begun)
         if self._released:
@@ -331,14 +313,10 @@ def _is_its_own(event: FlowEvent | None, run_id: str) -> bool:
     )
 
 
-def _skipped() -> Failure:
-    return Failure(FailureKind.NOT_APPLIED, "an event that it reserves was skipped")
-
-
 def _failure_of(result: AttemptResult) -> tuple[FailureKind, str]:
     """Why an attempt ended without a result."""
     if result.ending is AttemptEnd.TIMED_OUT:
         return FailureKind.TIMEOUT, result.failure or "the handler did not return in time"
-    if result.ending in _SUDDEN:
+    if result.ending in {AttemptEnd.CRASHED, *_NOT_CALLED}:
         return FailureKind.CRASH, result.failure or "its process ended before it"
     return FailureKind.INTERNAL, result.failure or "a fault of the host"
