@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from horae.model import AUTOMATIC, Attempt, Denial, Origin, Overlap, Reason, Run, ScheduleKey, State, Status
-from horae.policy.admission import Facts, admit, give_back, has_begun
+from horae.policy.admission import admit, give_back, has_begun
 
 RUN = Run(
     id="r", schedule_key=ScheduleKey("s"), generation=2, nominal_ms=1000, origin=AUTOMATIC, overlap=Overlap.SKIP, status=Status.RUNNING,
@@ -23,19 +23,19 @@ def attempt(started_at: int | None) -> Attempt:
 
 
 def test_a_run_is_admitted_if_nothing_speaks_against_it():
-    assert admit(Facts()) is None
+    assert admit() is None
 
 
 @pytest.mark.contract("GRNT-14")
 @pytest.mark.parametrize("objection", [None, OBJECTION])
 def test_the_run_of_a_deleted_schedule_is_not_admitted(objection: Denial | None):
-    denial = admit(Facts(deleted=True, by_executor=objection))
+    denial = admit(deleted=True, by_executor=objection)
     assert denial is not None
     assert denial.reason is Reason.DELETED
 
 
 def test_what_the_executor_objects_to_is_the_answer():
-    assert admit(Facts(by_executor=OBJECTION)) == OBJECTION
+    assert admit(by_executor=OBJECTION) == OBJECTION
 
 
 @pytest.mark.contract("SCHD-26")

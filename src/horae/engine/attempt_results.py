@@ -44,7 +44,9 @@ async def record(
     await transaction.lock(keys)
     troubled = [each for each in ended if each.ending is not AttemptEnd.RETURNED]
     graphs = [each for each in ended if each.run.action.partition(":")[0] == GRAPH]
-    schedules = await _schedules(transaction, troubled + graphs)
+    judged_by = {each.run.schedule_key for each in (*troubled, *graphs)}
+    found = await transaction.schedules(judged_by) if judged_by else ()
+    schedules = {schedule.key: schedule for schedule in found}
     if troubled:
         ended = await _as_stored(transaction, ended)
     judged = [(each, judge_end(each, _policies(each.run, schedules), now, limits)) for each in ended]
@@ -70,13 +72,6 @@ async def record(
     if transaction.recorded is not None:
         transaction.recorded += judged
     return judged
-
-
-async def _schedules(transaction: Transaction, ended: list[AttemptResult]) -> dict[ScheduleKey, Schedule]:
-    if not ended:
-        return {}
-    found = await transaction.schedules({each.run.schedule_key for each in ended})
-    return {schedule.key: schedule for schedule in found}
 
 
 async def _as_stored(transaction: Transaction, ended: Sequence[AttemptResult]) -> list[AttemptResult]:
@@ -146,16 +141,15 @@ def _advances(
         if schedule is None or schedule.generation != each.run.generation:
             continue
         key = schedule.key
-        state = states.get(key, schedule.state)
+        state = before = states.get(key, schedule.state)
         if outcome.status in {Status.FAILED, Status.TIMED_OUT} and schedule.policies.pause_on_failure:
-            states[key] = _paused_by(each.run, outcome, state)
+            state = _paused_by(each.run, outcome, state)
         elif each.ending is AttemptEnd.NOT_ADMITTED and each.run.id not in begun:
-            states[key] = give_back(state, each.run)
+            state = give_back(state, each.run)
             unstarted[key][Reason(outcome.reason)] += 1
-        state = states.get(key, schedule.state)
-        attended = with_attention(state, each, outcome)
-        if attended != state:
-            states[key] = attended
+        state = with_attention(state, each, outcome)
+        if state != before or key in unstarted:
+            states[key] = state
     for key, state in states.items():
         counts = Counts(started=-unstarted[key].total(), unstarted=unstarted[key])
         yield Advance(key, schedules[key].cursor_ms, now, state, counts)

@@ -162,9 +162,8 @@ class Engine:
         errors: list[Exception] = []
         begun_at, begun = now, self._clock.monotonic()
         for decider in self._deciders:
-            now = begun_at + int(
-                (self._clock.monotonic() - begun) * 1000
-            )  # the one before may have taken long
+            # The decider before may have taken long.
+            now = begun_at + int((self._clock.monotonic() - begun) * 1000)
             decider.changed = changed is None or decider.name in changed or self._is_due(decider, now)
             if not decider.changed and not self._worker.has_results(decider.name):
                 wakes.append(self._wakes[decider])

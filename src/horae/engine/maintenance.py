@@ -56,10 +56,9 @@ class Maintenance:
         self._deciders = deciders
         self._config = config
         self._tzdata = tzdata
-        self._reconciled_at: int | None = None
-        self._pruned_at: int | None = None
+        self._begun_at: dict[str, int] = {}
+        """When each periodic task last began."""
         self._prune_after = BEGINNING
-        self._attended_at: int | None = None
         self.unreadable: set[ScheduleKey] = set()
         """The schedules that cannot be read, as far as pruning, which reads all of them in turn, has seen."""
 
@@ -69,21 +68,25 @@ class Maintenance:
         rescued = await self.rescue([node.epoch for node in nodes if not node.alive], now)
         overdue = await end_overdue(self._store, now) + await self._stop_reported(now)
         repaired = stale = pruned = waiting = 0
-        if _is_time(self._reconciled_at, self._config.reconcile_ms, now):
-            self._reconciled_at = now
+        if self._begins("reconcile", self._config.reconcile_ms, now):
             stale = await self._hurry(now)
             repaired = await self.reconcile(now)
-        if _is_time(self._pruned_at, self._config.prune_ms, now):
-            self._pruned_at = now
+        if self._begins("prune", self._config.prune_ms, now):
             pruned = await self.prune(now) + sum([await each.prune(now) for each in self._deciders])
-        if _is_time(self._attended_at, self._config.attention_ms, now):
-            self._attended_at = now
+        if self._begins("attend", self._config.attention_ms, now):
             waiting = await self._attend(nodes, now)
         newest = max((node.tzdata for node in nodes if node.alive), default=self._tzdata)
         return MaintenanceReport(
             rescued=rescued, overdue=len(overdue), repaired=repaired, stale=stale, pruned=pruned, waiting=waiting,
             outdated=newest > self._tzdata,
         )  # fmt: skip
+
+    def _begins(self, task: str, every_ms: int, now: int) -> bool:
+        """Whether a periodic task is due, which then begins; a clock that was set back does not delay it."""
+        if 0 <= now - self._begun_at.get(task, now + 1) < every_ms:
+            return False
+        self._begun_at[task] = now
+        return True
 
     async def _stop_reported(self, now: int) -> Recorded:
         """Stop runs of external workers that were asked to stop: no node has claimed them, so none sees the request."""
@@ -124,10 +127,7 @@ class Maintenance:
                     broken.append(each.key)
                 if number % EVALUATED_TOGETHER == 0:
                     await asyncio.sleep(0)  # let other tasks run
-            if broken:
-                async with self._store.transaction() as transaction:
-                    await transaction.mark_due(broken, now)
-                    await transaction.notify()
+            await self._mark_due(broken, now)
             repaired += len(broken)
             if len(keys) < PAGE:
                 return repaired
@@ -149,9 +149,7 @@ class Maintenance:
             schedules = await transaction.read_schedules(keys) if keys else []
         await self._see_unreadable(keys, schedules, now)
         policies = {each.key: each.policies for each in schedules}
-        known = [
-            each for each in keys if each not in self.unreadable
-        ]  # the retention of the others is unknown
+        known = [each for each in keys if each not in self.unreadable]  # of others the retention is unknown
         removed = 0
         for start in range(0, len(known), PRUNED_TOGETHER):
             some = [
@@ -180,9 +178,13 @@ class Maintenance:
         """Make schedules that cannot be read due, so that the next decision sets them aside and says why."""
         found = {each.key for each in schedules if each.unreadable}
         self.unreadable = self.unreadable - set(keys) | found
-        if new := [each.key for each in schedules if each.key in found and not each.state.attention]:
+        new = [each.key for each in schedules if each.key in found and not each.state.attention]
+        await self._mark_due(new, now)
+
+    async def _mark_due(self, keys: Sequence[ScheduleKey], now: int) -> None:
+        if keys:
             async with self._store.transaction() as transaction:
-                await transaction.mark_due(new, now)
+                await transaction.mark_due(keys, now)
                 await transaction.notify()
 
     def _past(self, key: ScheduleKey, policies: Policies | None, now: int) -> RetentionBounds:
@@ -208,11 +210,6 @@ class Maintenance:
                 if each.state.attention != sentence and not each.unreadable
             )
         return len(found)
-
-
-def _is_time(last: int | None, every: int, now: int) -> bool:
-    """Whether a periodic task is due; a clock that was set back does not delay it."""
-    return last is None or not 0 <= now - last < every
 
 
 async def _stuck(

@@ -32,7 +32,7 @@ from horae.model import (
     Run,
     Timeouts,
 )
-from horae.policy.admission import Facts, admit
+from horae.policy.admission import admit
 from horae.spec.duration import milliseconds
 from horae.store.port import Transaction
 
@@ -155,12 +155,7 @@ class Worker:
         """Why a claimed run must no longer start; ``None`` admits it."""
         denied = self._executors.admit(start.run, start.action, start.permitted_by)
         return admit(
-            Facts(
-                deleted=start.deleted,
-                unreadable=start.unreadable,
-                by_grant=start.denial,
-                by_executor=denied,
-            )
+            deleted=start.deleted, unreadable=start.unreadable, by_grant=start.denial, by_executor=denied
         )
 
     async def prepare(
@@ -257,14 +252,11 @@ class Worker:
             attempt = self._attempts.get(key)
             if attempt is None:
                 continue
+            silent_at = attempt.beat_at + milliseconds(attempt.timeouts.heartbeat or "0s")
             if kind == "end":
                 self._give_up(key, attempt)
-            elif kind == "heartbeat" and now - attempt.beat_at < milliseconds(
-                attempt.timeouts.heartbeat or "0s"
-            ):
-                self._deadline(
-                    attempt.beat_at + milliseconds(attempt.timeouts.heartbeat or "0s"), "heartbeat", key
-                )
+            elif kind == "heartbeat" and now < silent_at:
+                self._deadline(silent_at, "heartbeat", key)
             elif not attempt.timed_out and not attempt.stop:
                 attempt.timed_out = True
                 attempt.reason = Reason.RUN_TIMEOUT if kind == "run" else Reason.HEARTBEAT_TIMEOUT
@@ -336,21 +328,15 @@ def _returned(attempt: RunningAttempt, value: object) -> AttemptResult:
         return _stopped(attempt, "it ended after its time was up")
     if attempt.reason is Reason.CRASHED:
         return _stopped(attempt, "it ended after its node had lost its lease")
+    ending, result, decided = AttemptEnd.RETURNED, None, None
     if isinstance(value, Decided):
-        return AttemptResult(
-            run=attempt.run, ending=AttemptEnd.RETURNED, value=value, launched_at_ms=attempt.launched_at_ms
-        )
-    if value is None:
-        return AttemptResult(
-            run=attempt.run, ending=AttemptEnd.RETURNED, launched_at_ms=attempt.launched_at_ms
-        )
-    if isinstance(value, Accepted):
-        return AttemptResult(
-            run=attempt.run, ending=AttemptEnd.ACCEPTED, launched_at_ms=attempt.launched_at_ms
-        )
-    result = kept_result(value)
+        decided = value
+    elif isinstance(value, Accepted):
+        ending = AttemptEnd.ACCEPTED
+    elif value is not None:
+        result = kept_result(value)
     return AttemptResult(
-        run=attempt.run, ending=AttemptEnd.RETURNED, result=result, launched_at_ms=attempt.launched_at_ms
+        run=attempt.run, ending=ending, result=result, value=decided, launched_at_ms=attempt.launched_at_ms
     )
 
 
