@@ -59,7 +59,6 @@ def test_a_node_runs_when_all_edges_to_it_are_known_and_one_is_followed(
         frozenset(waiting),
         frozenset(skipped),
     )
-    assert found.ended == (not ready and not waiting)
 
 
 @pytest.mark.contract("CRON-14")

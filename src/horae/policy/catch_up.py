@@ -9,7 +9,7 @@ cursor to its end; the next decision follows at once and continues from there.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import assert_never
 
@@ -71,32 +71,27 @@ def find_due(
 
     ``consent`` is the maximum number of late slots to make up; the latest ones are chosen.
     """
-
-    def fire(nominal_ms: int) -> int:
-        return fire_instant(spec, nominal_ms, schedule_id)
-
     first = next_slot_ms(spec, cursor_ms)
     if first is None:
         return Due((), (), cursor_ms, None)
-    fires = fire(first)
+    fires = fire_instant(spec, first, schedule_id)
     if fires > now:
         return Due((), (), cursor_ms, fires)
-    following = next_slot_ms(spec, first)
-    next_fire = None if following is None else fire(following)
+    next_fire = next_fire_ms(spec, first, schedule_id)
     if now - fires <= milliseconds(policy.grace) and (next_fire is None or next_fire > now):
         # The usual case, and the one that must be fast: one slot, on time.
         return Due((Slot(first, fires, fires),), (), first, next_fire)
-    unstarted, complete = _find_unstarted(spec, fire, cursor_ms, now, policy=policy, consent=consent)
+    unstarted, complete = _find_unstarted(spec, schedule_id, cursor_ms, now, policy=policy, consent=consent)
     start = unstarted[-1].end_ms if unstarted else cursor_ms
     if not complete:
         return Due((), tuple(unstarted), start, now)
-    last = _last_before(spec, fire, now + 1) or first
+    last = last_fired(spec, schedule_id, now) or first
     nominals_ms = slots_ms(spec, start, last, limit)
     if nominals_ms:
         start = nominals_ms[-1]
-    slots = _spread([Slot(n, at, at) for n in nominals_ms for at in [fire(n)]], now, policy)
-    following = next_slot_ms(spec, start)
-    return Due(tuple(slots), tuple(unstarted), start, None if following is None else fire(following))
+    fired = [(each, fire_instant(spec, each, schedule_id)) for each in nominals_ms]
+    slots = _spread([Slot(nominal_ms, fire_ms, fire_ms) for nominal_ms, fire_ms in fired], now, policy)
+    return Due(tuple(slots), tuple(unstarted), start, next_fire_ms(spec, start, schedule_id))
 
 
 def window_ms_of(policy: CatchUpPolicy) -> int | None:
@@ -114,7 +109,7 @@ def window_ms_of(policy: CatchUpPolicy) -> int | None:
 
 def _find_unstarted(
     spec: Spec,
-    fire: Callable[[int], int],
+    schedule_id: str,
     cursor_ms: int,
     now: int,
     *,
@@ -140,10 +135,10 @@ def _find_unstarted(
     def late() -> Iterator[tuple[int | None, Reason]]:
         if (window_ms := window_ms_of(policy)) is not None:
             # A slot is missed if it is later than the window; within the grace it counts as on time.
-            yield _last_before(spec, fire, now - window_ms), Reason.LATE
-        yield _last_superseded(spec, fire, now, policy.mode), Reason.SUPERSEDED
+            yield _last_before(spec, schedule_id, now - window_ms), Reason.LATE
+        yield _last_superseded(spec, schedule_id, now, policy.mode), Reason.SUPERSEDED
         if consent is not None:
-            late = _last_before(spec, fire, now - milliseconds(policy.grace))
+            late = _last_before(spec, schedule_id, now - milliseconds(policy.grace))
             if consent and late is not None:
                 late = all_but(spec, start(), late, consent)
             yield late, Reason.NO_CONSENT
@@ -151,11 +146,11 @@ def _find_unstarted(
     return unstarted, all(leave_until(last, reason) for last, reason in late())
 
 
-def _last_superseded(spec: Spec, fire: Callable[[int], int], now: int, mode: CatchUp) -> int | None:
+def _last_superseded(spec: Spec, schedule_id: str, now: int, mode: CatchUp) -> int | None:
     """The last due slot that the latest one supersedes."""
     match mode:
         case CatchUp.LATEST:
-            last = _last_before(spec, fire, now + 1)
+            last = last_fired(spec, schedule_id, now)
             return None if last is None else previous_slot_ms(spec, last - 1)
         case CatchUp.ALL | CatchUp.SPREAD | CatchUp.NONE:
             return None
@@ -165,22 +160,17 @@ def _last_superseded(spec: Spec, fire: Callable[[int], int], now: int, mode: Cat
 
 def skip_due(spec: Spec, schedule_id: str, cursor_ms: int, now: int, reason: Reason) -> Due:
     """Skip all due slots for one reason, such as a pause that skips or a limit that was reached."""
-
-    def fire(nominal_ms: int) -> int:
-        return fire_instant(spec, nominal_ms, schedule_id)
-
-    last = _last_before(spec, fire, now + 1)
+    last = last_fired(spec, schedule_id, now)
     unstarted: list[Unstarted] = []
     if last is not None and last > cursor_ms:
         unstarted = ranges(spec, cursor_ms, last, reason)
         cursor_ms = unstarted[-1].end_ms if unstarted else cursor_ms
-    following = next_slot_ms(spec, cursor_ms)
-    return Due((), tuple(unstarted), cursor_ms, None if following is None else fire(following))
+    return Due((), tuple(unstarted), cursor_ms, next_fire_ms(spec, cursor_ms, schedule_id))
 
 
 def last_fired(spec: Spec, schedule_id: str, now: int) -> int | None:
     """The last nominal time whose fire time has come."""
-    return _last_before(spec, lambda nominal_ms: fire_instant(spec, nominal_ms, schedule_id), now + 1)
+    return _last_before(spec, schedule_id, now + 1)
 
 
 def leave_behind(spec: Spec, after: int, until: int, reason: Reason) -> list[Unstarted]:
@@ -202,11 +192,17 @@ def fire_instant(spec: Spec, nominal_ms: int, schedule_id: str) -> int:
     return max(fires, spec.not_before_ms(nominal_ms, fires)) if isinstance(spec, UndecidedSpec) else fires
 
 
-def _last_before(spec: Spec, fire: Callable[[int], int], instant: int) -> int | None:
+def next_fire_ms(spec: Spec, after_ms: int, schedule_id: str) -> int | None:
+    """When the first slot after a moment fires, in milliseconds; ``None`` if there is none."""
+    following = next_slot_ms(spec, after_ms)
+    return None if following is None else fire_instant(spec, following, schedule_id)
+
+
+def _last_before(spec: Spec, schedule_id: str, instant: int) -> int | None:
     """The last nominal time that fires strictly before an instant; jitter keeps the order."""
     # Jitter never reaches the neighbouring slot: of the slots after the instant, only the first can fire before it.
     nominal_ms = next_slot_ms(spec, instant) or previous_slot_ms(spec, instant)
-    while nominal_ms is not None and fire(nominal_ms) >= instant:
+    while nominal_ms is not None and fire_instant(spec, nominal_ms, schedule_id) >= instant:
         nominal_ms = previous_slot_ms(spec, nominal_ms - 1)
     return nominal_ms
 

@@ -141,14 +141,16 @@ class _DecisionBuilder:
     def end_pause(self) -> None:
         """After a pause that skips, skip the automatic starts that waited."""
         if self.state.skip_waiting and not self.state.paused:
-            self.changes.end(self.unbegun(self.runs), Status.SKIPPED, Reason.PAUSED)
+            self.changes.end(self.unbegun(), Status.SKIPPED, Reason.PAUSED)
             self.state = _replace(self.state, skip_waiting=False)
 
-    def unbegun(self, runs: Sequence[Run]) -> list[Run]:
-        """The automatic starts among some runs that no node has claimed."""
-        return [
-            run for run in runs if run.is_automatic and not has_begun(run) and not self.changes.has_ended(run)
-        ]
+    def open_runs(self) -> list[Run]:
+        """The open runs and those that this decision adds, without those that it ends."""
+        return [run for run in (*self.runs, *self.changes.added) if not self.changes.has_ended(run)]
+
+    def unbegun(self) -> list[Run]:
+        """The automatic starts that no node has claimed."""
+        return [run for run in self.open_runs() if run.is_automatic and not has_begun(run)]
 
     def leave_edit(self) -> int:
         """Return the new cursor, and drop from the state the slots that an edit left due and that are decided now."""
@@ -222,11 +224,7 @@ class _DecisionBuilder:
         self.withhold_by_time()
         self.withhold_by_state()
         self.queue = [
-            run
-            for run in [*self.runs, *self.changes.added]
-            if run.status is Status.PENDING
-            and run.start_at_ms <= self.now
-            and not self.changes.has_ended(run)
+            run for run in self.open_runs() if run.status is Status.PENDING and run.start_at_ms <= self.now
         ]
         left = self.state.remaining_actions
         startable = []
@@ -247,11 +245,7 @@ class _DecisionBuilder:
         if timeout_ms is None:
             return
         overdue = [
-            run
-            for run in [*self.runs, *self.changes.added]
-            if not has_begun(run)
-            and self.now - run.start_at_ms >= timeout_ms
-            and not self.changes.has_ended(run)
+            run for run in self.open_runs() if not has_begun(run) and self.now - run.start_at_ms >= timeout_ms
         ]
         self.changes.end(overdue, Status.TIMED_OUT, Reason.START_TIMEOUT)
         if overdue and self.schedule.policies.pause_on_failure:
@@ -264,7 +258,7 @@ class _DecisionBuilder:
         While paused they wait, or are skipped if the pause skips; once the limit is reached they are skipped.
         """
         state = self.state
-        waiting = self.unbegun([*self.runs, *self.changes.added])
+        waiting = self.unbegun()
         if state.paused and pause.pause_skips(self.schedule.policies):
             self.changes.end(waiting, Status.SKIPPED, Reason.PAUSED)
         elif state.paused:
@@ -363,7 +357,7 @@ class _DecisionBuilder:
             return False
         if self.base.is_empty or any(step.backfill.status is BackfillStatus.OPEN for step in self.steps):
             return False
-        return all(self.changes.has_ended(run) for run in [*self.runs, *self.changes.added])
+        return not self.open_runs()
 
     def next_moment(self) -> int | None:
         """The next time at which a decision is due without any other event."""

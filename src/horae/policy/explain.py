@@ -270,19 +270,18 @@ def explain(facts: Facts, now: int) -> Explanation:
 def _of_run(blank: Explanation, run: Run, schedule: Schedule | None) -> Explanation:
     """Explain a slot by its own run."""
     late = None if run.started_at_ms is None else max(run.started_at_ms - run.fire_ms, 0)
-    blank = _replace(
+    found = _replace(
         blank, run_id=run.id, status=run.status, reason=run.reason, fire_ms=run.fire_ms, late_ms=late,
         decided_at_ms=run.ended_at_ms if run.started_at_ms is None else None,
     )  # fmt: skip
     verdict, ending = _of_status(run.status)
     if verdict is Verdict.WAITING:
-        return _said(blank, verdict, _waiting(run, late, schedule))
-    why = _because(run.reason)
-    if late is None:
-        return _said(
-            blank, verdict, f"{ending} before it started{why}" if run.ended_at_ms else f"{ending}{why}"
-        )
-    return _said(blank, verdict, f"started {_late(late)} and {ending}{why}")
+        return _said(found, verdict, _waiting(run, late, schedule))
+    if late is not None:
+        ending = f"started {_late(late)} and {ending}"
+    elif run.ended_at_ms:
+        ending = f"{ending} before it started"
+    return _said(found, verdict, f"{ending}{_because(run.reason)}")
 
 
 def _waiting(run: Run, late: int | None, schedule: Schedule | None) -> str:
@@ -301,17 +300,15 @@ def _of_range(blank: Explanation, facts: Facts, unstarted: UnstartedRange) -> Ex
     found = _replace(
         blank, status=unstarted.status, reason=unstarted.reason, decided_at_ms=unstarted.decided_at_ms,
         range=Range(start_ms=unstarted.start_ms, end_ms=unstarted.end_ms, count=unstarted.count),
-        fire_ms=None
-        if facts.in_force.verdict is not None
-        else fire_instant(facts.spec, facts.standing.instant * 1000, facts.schedule_id),
     )  # fmt: skip
+    if facts.in_force.verdict is None:
+        fire_ms = fire_instant(facts.spec, facts.standing.instant * 1000, facts.schedule_id)
+        found = _replace(found, fire_ms=fire_ms)
     verdict, ending = _of_status(unstarted.status)
-    others = f", one of {unstarted.count} from {_utc(unstarted.start_ms // 1000)} to {_utc(unstarted.end_ms // 1000)}"
-    return _said(
-        found,
-        verdict,
-        f"{ending}{others if unstarted.count > 1 else ''}{_because(unstarted.reason)}",
-    )
+    if unstarted.count > 1:
+        first, last = _utc(unstarted.start_ms // 1000), _utc(unstarted.end_ms // 1000)
+        ending = f"{ending}, one of {unstarted.count} from {first} to {last}"
+    return _said(found, verdict, f"{ending}{_because(unstarted.reason)}")
 
 
 def _of_no_spec(blank: Explanation, place: InForce) -> Explanation:
@@ -354,18 +351,13 @@ def _gap(facts: Facts) -> str:
     """Describe what the spec does with a wall-clock time that does not exist."""
     standing = facts.standing
     shown = _label(standing.instant + facts.spec.zone.offset_at(standing.instant))
-    text = f"does not exist: clocks went forward to {shown} at {_utc(standing.instant)}"
-    if standing.moved_to is not None:
-        return f"{text}; it fires then instead"
-    return f"{text}; its spec skips such a time"
+    instead = "its spec skips such a time" if standing.moved_to is None else "it fires then instead"
+    return f"does not exist: clocks went forward to {shown} at {_utc(standing.instant)}; {instead}"
 
 
 def _nearest(standing: Standing) -> str:
-    known = [
-        f"{_utc(at)} {word}"
-        for at, word in ((standing.before, "before"), (standing.after, "after"))
-        if at is not None
-    ]
+    nearest = ((standing.before, "before"), (standing.after, "after"))
+    known = [f"{_utc(at)} {word}" for at, word in nearest if at is not None]
     return f"; the nearest are {' and '.join(known)} it" if known else ", which names no times at all"
 
 
@@ -381,31 +373,22 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
         fires = "will not fire" if fire_ms > now else "does not fire"
         return _said(found, Verdict.LIMIT_REACHED, f"{fires}: the schedule has no starts left")
     if fire_ms <= now:
-        return _said(
-            found, Verdict.UNDECIDED, f"has been due for {_span(now - fire_ms)} and is not decided yet"
-        )
+        overdue = _span(now - fire_ms)
+        return _said(found, Verdict.UNDECIDED, f"has been due for {overdue} and is not decided yet")
     ahead = outlook(schedule, Spec.parse(schedule.spec), now, facts.waiting)
     most = ahead.skip + (ahead.left or 0)
-    place = (
-        count_slots(spec, ahead.cursor_ms, nominal_ms, most) if ahead.skip or ahead.left is not None else 0
-    )
+    counts = ahead.skip or ahead.left is not None
+    place = count_slots(spec, ahead.cursor_ms, nominal_ms, most) if counts else 0
     if ahead.skip and place <= ahead.skip:
         asked = "it" if state.skip_next == 1 else f"the next {state.skip_next}"
         return _said(found, Verdict.SKIP_NEXT, f"will be skipped: a caller asked to skip {asked}")
+    left = state.remaining_actions
     if ahead.left is not None and place > most:
-        starts = (
-            "the remaining start goes"
-            if state.remaining_actions == 1
-            else f"the {state.remaining_actions} remaining starts go"
-        )
+        starts = "the remaining start goes" if left == 1 else f"the {left} remaining starts go"
         return _said(found, Verdict.LIMIT_REACHED, f"will not fire: {starts} to earlier slots")
     moved = "" if fire_ms == nominal_ms else f" at {_utc_ms(fire_ms)}, its time with jitter"
-    left = (
-        ""
-        if state.remaining_actions is None
-        else f", if one of the {state.remaining_actions} remaining starts is still left then"
-    )
-    return _said(found, Verdict.WILL_FIRE, f"will fire{moved}{left}")
+    limit = "" if left is None else f", if one of the {left} remaining starts is still left then"
+    return _said(found, Verdict.WILL_FIRE, f"will fire{moved}{limit}")
 
 
 def _pause(schedule: Schedule) -> str:
@@ -422,16 +405,11 @@ def _end_of_pause(schedule: Schedule) -> str:
 
 def _said(found: Explanation, verdict: Verdict, words: str) -> Explanation:
     """Set the verdict and a sentence that begins with the moment and has no full stop yet."""
-    local = found.local.replace("T", " ")
-    beside = "" if found.nominal_ms is None else f" ({_utc(found.nominal_ms // 1000)})"
-    where = (
-        f"{_utc(found.nominal_ms // 1000)}"
-        if found.timezone == "UTC" and found.nominal_ms is not None
-        else ""
-    )
-    return _replace(
-        found, verdict=verdict, sentence=f"{where or f'{local} in {found.timezone}{beside}'} {words}"
-    )
+    moment = "" if found.nominal_ms is None else _utc(found.nominal_ms // 1000)
+    if not moment or found.timezone != "UTC":
+        beside = f" ({moment})" if moment else ""
+        moment = f"{found.local.replace('T', ' ')} in {found.timezone}{beside}"
+    return _replace(found, verdict=verdict, sentence=f"{moment} {words}")
 
 
 def _because(reason: str) -> str:

@@ -76,40 +76,34 @@ def registrar(overlap: Overlap, catch_up: CatchUp, grace_ms: int, lookahead_ms: 
 
 
 def registrar_shows(status: Status, reason: str) -> str:
-    """A run's status in the words of the registrar. A run that could not be launched has failed; other dropped runs were skipped."""
-    match status:
-        case Status.PENDING | Status.RETRYING | Status.STARTING:
-            return "ENQUEUED"
-        case Status.RUNNING:
-            return "STARTED"
-        case Status.SUCCEEDED:
-            return "SUCCESS"
-        case Status.FAILED | Status.TIMED_OUT | Status.CANCELLED | Status.TERMINATED:
-            return "FAILED"
-        case Status.DROPPED:
-            return "FAILED" if reason == Reason.NOT_STARTED else "SKIPPED"
-        case Status.SKIPPED | Status.MISSED:
-            return "SKIPPED"
-        case _:
-            assert_never(status)
+    """A run's status in the words of the registrar."""
+    return _shown(status, reason)[0]
 
 
 def grants_show(status: Status, reason: str = "") -> str:
-    """A run's status in the words of granted schedules. One whose executing side could not be reached has failed."""
+    """A run's status in the words of granted schedules."""
+    return _shown(status, reason)[1]
+
+
+def _shown(status: Status, reason: str) -> tuple[str, str]:
+    """A run's status in the words of the registrar, and in those of granted schedules.
+
+    A run whose action could not be started has failed; other dropped runs were skipped.
+    """
     match status:
         case Status.PENDING | Status.RETRYING | Status.STARTING:
-            return "pending"
+            return "ENQUEUED", "pending"
         case Status.RUNNING:
-            return "running"
+            return "STARTED", "running"
         case Status.SUCCEEDED:
-            return "success"
-        case Status.FAILED | Status.TIMED_OUT:
-            return "error"
+            return "SUCCESS", "success"
         case Status.CANCELLED | Status.TERMINATED:
-            return "cancelled"
-        case Status.DROPPED:
-            return "error" if reason == Reason.NOT_STARTED else "skipped"
+            return "FAILED", "cancelled"
+        case Status.DROPPED if reason != Reason.NOT_STARTED:
+            return "SKIPPED", "skipped"
+        case Status.FAILED | Status.TIMED_OUT | Status.DROPPED:
+            return "FAILED", "error"
         case Status.SKIPPED | Status.MISSED:
-            return "skipped"
+            return "SKIPPED", "skipped"
         case _:
             assert_never(status)

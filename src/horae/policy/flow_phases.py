@@ -20,15 +20,7 @@ TRANSITIONS: dict[Phase, frozenset[Phase]] = {
 """Phases only move forward. A run that reserved nothing, or whose consumer has no ``mutate``, goes from prepared to emitting. One
 transaction may pass several phases: nothing happens between prepared and mutating, nor between mutated and emitting."""
 
-ORDER: tuple[Phase, ...] = (
-    P.EXECUTING,
-    P.PREPARING,
-    P.PREPARED,
-    P.MUTATING,
-    P.MUTATED,
-    P.EMITTING,
-    P.COMMITTED,
-)
+ORDER: tuple[Phase, ...] = tuple(Phase)
 """All phases, each after those that come before it."""
 
 BEFORE = (P.EXECUTING, P.PREPARING, P.PREPARED)

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from horae.flow_model import FlowStatus, Mutation, MutationStatus, Recovery, Trouble
+from horae.policy.retry import backoff
 
 FIRST_DELAY_MS = 10_000
 MAX_DELAY_MS = 600_000
@@ -19,7 +20,7 @@ _replace = msgspec.structs.replace
 
 def backoff_ms(failures: int) -> int:
     """How long to wait after so many failures in a row: 10 s, doubling, at most 10 min."""
-    return int(min(FIRST_DELAY_MS * 2 ** min(failures - 1, 30), MAX_DELAY_MS))
+    return backoff(FIRST_DELAY_MS, 2.0, MAX_DELAY_MS, failures)
 
 
 def after_failure(

@@ -208,30 +208,24 @@ class Changes:
             if last is not None and (last.status, last.reason, last.end_ms) == (status, reason, before):
                 ranges[-1] = _replace(last, end_ms=nominal_ms, count=last.count + 1)
             else:
-                ranges.append(
-                    UnstartedRange(
-                        schedule_key=self._schedule.key, generation=self._schedule.generation, start_ms=nominal_ms,
-                        end_ms=nominal_ms, count=1, status=status, reason=reason, decided_at_ms=self._now, before_ms=before,
-                        owner=self._schedule.owner,
-                    )
-                )  # fmt: skip
+                slot = Unstarted(nominal_ms, nominal_ms, 1, reason)
+                ranges.append(_range(self._schedule, slot, status, before, self._now))
         return ranges
 
 
 def unstarted_ranges(schedule: Schedule, spec: Spec, unstarted: Unstarted, now: int) -> UnstartedRange:
     """The ledger's row for an unstarted range."""
+    status = Status.MISSED if unstarted.reason in MISSED else Status.SKIPPED
+    return _range(schedule, unstarted, status, _before(schedule, spec, unstarted.start_ms), now)
+
+
+def _range(
+    schedule: Schedule, unstarted: Unstarted, status: Status, before_ms: int | None, now: int
+) -> UnstartedRange:
     return UnstartedRange(
-        schedule_key=schedule.key,
-        generation=schedule.generation,
-        start_ms=unstarted.start_ms,
-        end_ms=unstarted.end_ms,
-        count=unstarted.count,
-        status=Status.MISSED if unstarted.reason in MISSED else Status.SKIPPED,
-        reason=unstarted.reason,
-        decided_at_ms=now,
-        owner=schedule.owner,
-        before_ms=_before(schedule, spec, unstarted.start_ms),
-    )
+        schedule_key=schedule.key, generation=schedule.generation, start_ms=unstarted.start_ms, end_ms=unstarted.end_ms,
+        count=unstarted.count, status=status, reason=unstarted.reason, decided_at_ms=now, owner=schedule.owner, before_ms=before_ms,
+    )  # fmt: skip
 
 
 def _before(schedule: Schedule, spec: Spec, nominal_ms: int) -> int | None:

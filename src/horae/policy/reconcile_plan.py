@@ -10,10 +10,10 @@ import msgspec
 
 from horae.errors import SpecError
 from horae.model import Action, Origin, OriginKind, Reason, Run, Schedule, State, Status, UnstartedRange
-from horae.policy.catch_up import Slot, fire_instant, leave_behind
+from horae.policy.catch_up import Slot, leave_behind, next_fire_ms
 from horae.policy.face_defaults import declarative
 from horae.policy.ledger_changes import new_run, unstarted_ranges
-from horae.policy.slot_times import next_slot_ms, previous_slot_ms
+from horae.policy.slot_times import previous_slot_ms
 from horae.policy.undecided import undecided
 from horae.spec import Spec
 
@@ -85,9 +85,7 @@ class TaskPlan:
             id=task.id, generation=0, spec=task.spec, action=self._action(task), policies=declarative(task.delay_ms),
             state=State(), version=1, cursor_ms=cursor_ms, created_at_ms=self._now, updated_at_ms=self._now, owner=self._owner,
         )  # fmt: skip
-        spec = Spec.parse(task.spec)
-        following = next_slot_ms(spec, cursor_ms)
-        self.created.append((schedule, None if following is None else fire_instant(spec, following, task.id)))
+        self.created.append((schedule, next_fire_ms(Spec.parse(task.spec), cursor_ms, task.id)))
 
     def _action(self, task: DesiredTask) -> Action:
         record = {"task": task.name, "cron": task.cron, "retryDelayMs": task.delay_ms}

@@ -57,9 +57,8 @@ def _carried(schedule: Schedule, kept: list[int], old: Spec, new: Spec, now: int
     """The slots that stay due. A late slot does not become later, and a slot that was not late is not late now."""
     found = [Carried(each, min(fire_instant(old, each, schedule.id), now)) for each in kept]
     ahead = next_slot_ms(new, max(now, schedule.cursor_ms))
-    if (
-        ahead is not None and fire_instant(new, ahead, schedule.id) < now
-    ):  # under the new jitter it would have fired already
+    # Under the new jitter, the next slot might have fired already.
+    if ahead is not None and fire_instant(new, ahead, schedule.id) < now:
         found.append(Carried(ahead, now))
     return tuple(found)
 

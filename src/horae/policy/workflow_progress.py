@@ -1,8 +1,6 @@
 """Which nodes of a workflow's region are ready, skipped or lost, and whether the region has ended; what its edges and rounds mean.
 
-Everything is derived from the nodes that have ended and the edges that were followed from them. Nothing here evaluates an expression:
-edges
-that have conditions are judged with the values that they are given.
+Everything is derived from the nodes that have ended and the edges that were followed from them. Nothing here evaluates an expression.
 """
 
 from __future__ import annotations
@@ -34,11 +32,6 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
     waiting: frozenset[str]
     unhandled: tuple[str, ...]
     """Nodes that failed and whose failure no edge handles."""
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing is left to run."""
-        return not self.ready and not self.waiting
 
 
 def progress(plan: Plan, region: Region, ended: Mapping[str, NodeEnd], fired: frozenset[str]) -> Progress:
@@ -135,9 +128,8 @@ def candidates(plan: Plan, region: Region, name: str, state: NodeState) -> tuple
         if (when := plan.edges[number].when) is kind or when is When.ALWAYS
     ]
     if is_gateway(plan.nodes[name]):
-        found.sort(
-            key=lambda number: plan.edges[number].condition is None
-        )  # the rest comes last; otherwise as written
+        # An edge without a condition comes last; the others stay in the order in which they are written.
+        found.sort(key=lambda number: plan.edges[number].condition is None)
     return tuple(found)
 
 
