@@ -47,45 +47,30 @@ class NodeServices(NamedTuple):
     config: Config
 
 
-class Batch:
+class Batch(msgspec.Struct):
     """One transaction of a decider, with the attempts that it claims: they are launched after the commit."""
 
-    __slots__ = (
-        "_worker", "claimed", "decided", "epoch", "excluded", "free_capacity", "launches", "more", "now",
-        "transaction", "unclaimed",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        transaction: Transaction,
-        now: int,
-        epoch: int,
-        worker: Worker,
-        *,
-        free_capacity: int,
-        excluded: AbstractSet[str],
-    ) -> None:
-        self.transaction = transaction
-        self.now = now
-        self.epoch = epoch
-        self._worker = worker
-        self.free_capacity = free_capacity
-        """How many more attempts may be claimed."""
-        self.excluded = excluded
-        """Lanes that this batch must not decide: results of their runs are being recorded at the same time."""
-        self.claimed: list[Run] = []
-        self.unclaimed = 0
-        """How many released runs were left to other nodes."""
-        self.decided = 0
-        """How many lanes were decided. If some are due but none was decided or claimed, another node has locked them."""
-        self.more = False
-        """Whether more is due than this batch has decided: another follows at once."""
-        self.launches: Sequence[Launch] | None = None
-        """What the claimed attempts need; ``None`` leaves it to :meth:`Decider.prepare`."""
+    transaction: Transaction
+    now: int
+    epoch: int
+    worker: Worker
+    free_capacity: int
+    """How many more attempts may be claimed."""
+    excluded: AbstractSet[str]
+    """Lanes that this batch must not decide: results of their runs are being recorded at the same time."""
+    claimed: list[Run] = []
+    unclaimed: int = 0
+    """How many released runs were left to other nodes."""
+    decided: int = 0
+    """How many lanes were decided. If some are due but none was decided or claimed, another node has locked them."""
+    more: bool = False
+    """Whether more is due than this batch has decided: another follows at once."""
+    launches: Sequence[Launch] | None = None
+    """What the claimed attempts need; ``None`` leaves it to :meth:`Decider.prepare`."""
 
     def claim(self, run: Run) -> Run | None:
         """Claim the next attempt of a released run; ``None`` if this node cannot run it, or has no capacity left."""
-        if self.free_capacity <= 0 or not self._worker.can_run(run):
+        if self.free_capacity <= 0 or not self.worker.can_run(run):
             self.unclaimed += 1
             return None
         return self.take(run)
@@ -172,7 +157,7 @@ class Decider(ABC):
         begun = clock.monotonic()
         try:
             async with store.transaction() as transaction:
-                batch = Batch(transaction, now, epoch, worker, free_capacity=free_capacity, excluded=excluded)
+                batch = Batch(transaction, now, epoch, worker, free_capacity, excluded)
                 wake = await self.record_and_decide(batch, results)
                 stopping = await self.stopping(transaction, epoch)
                 launches = await self._checked_launches(batch, now + int((clock.monotonic() - begun) * 1000))

@@ -60,48 +60,37 @@ def read_mutation(text: str | None) -> Mutation | None:
     return None if text is None else _mutation(text)
 
 
-class RunEnd(Decided):
+class RunEnd(msgspec.Struct, Decided):
     """How a run of a handler ended: what its commit writes, or its failure."""
 
-    __slots__ = (
-        "caused", "failure", "inputs", "journaled", "largest_peek", "mutation", "phase", "prepared", "published", "run", "state",
-    )  # fmt: skip
-
-    def __init__(self, run: FlowRun) -> None:
-        self.run = run
-        self.phase = run.phase
-        self.failure: Failure | None = None
-        self.prepared: PreparedRecord | None = None
-        self.mutation: Mutation | None = None
-        self.journaled = False
-        """Whether the prepare result and its reservations are already durable."""
-        self.state: str | None = None
-        """The new state, as JSON; ``None`` if it did not change."""
-        self.published: Sequence[Published] = ()
-        self.inputs: Sequence[Input] = ()
-        self.caused: Sequence[int] = ()
-        """The numbers of the reserved events that were caused by inputs."""
-        self.largest_peek = 0
+    run: FlowRun
+    phase: Phase
+    failure: Failure | None = None
+    prepared: PreparedRecord | None = None
+    mutation: Mutation | None = None
+    journaled: bool = False
+    """Whether the prepare result and its reservations are already durable."""
+    state: str | None = None
+    """The new state, as JSON; ``None`` if it did not change."""
+    published: Sequence[Published] = ()
+    inputs: Sequence[Input] = ()
+    caused: Sequence[int] = ()
+    """The numbers of the reserved events that were caused by inputs."""
+    largest_peek: int = 0
 
 
-class Reconciled(Decided):
+class Reconciled(msgspec.Struct, Decided):
     """The answer of ``reconcile``."""
 
-    __slots__ = ("answer", "issue")
-
-    def __init__(self, answer: Answer, issue: str = "") -> None:
-        self.answer = answer
-        self.issue = issue
+    answer: Answer
+    issue: str = ""
 
 
-class Fixed(Decided):
+class Fixed(msgspec.Struct, Decided):
     """The answer of a fixer: a new version, or ``None``."""
 
-    __slots__ = ("flow", "issue")
-
-    def __init__(self, flow: Flow | None, issue: str = "") -> None:
-        self.flow = flow
-        self.issue = issue
+    flow: Flow | None
+    issue: str = ""
 
 
 class HandlerRun:
@@ -126,7 +115,7 @@ class HandlerRun:
         self._journal = journal
         self._events = events
         self._now = now
-        self._end = RunEnd(run)
+        self._end = RunEnd(run, run.phase)
         self._context = FlowContext(flow, handler.definition, run.id, events, now)
 
     async def __call__(self, attempt: RunningAttempt) -> Decided:

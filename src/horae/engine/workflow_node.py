@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -34,15 +34,12 @@ class WorkflowServices(msgspec.Struct, frozen=True):
     config: Config
 
 
-class NodeCall:
+class NodeCall(NamedTuple):
     """One attempt of a node whose action is being called."""
 
-    __slots__ = ("context", "record", "task")
-
-    def __init__(self, context: NodeContext, record: NodeRecord, task: asyncio.Task[Any]) -> None:
-        self.context = context
-        self.record = record
-        self.task = task
+    context: NodeContext
+    record: NodeRecord
+    task: asyncio.Task[Any]
 
     async def stop(self, grace_ms: int) -> None:
         """Ask the action to stop, and wait until it has."""
@@ -117,11 +114,8 @@ class NodeCalls:
 
     async def _within(self, node: ActionNode, call: NodeCall) -> NodeRecord:
         """Wait for a call. After its timeout it is asked to stop, and given up if it does not."""
-        clock, grace_ms, timeout_ms = (
-            self._services.clock,
-            self._services.config.terminate_ms,
-            milliseconds(node.data.timeout),
-        )
+        clock, grace_ms = self._services.clock, self._services.config.terminate_ms
+        timeout_ms = milliseconds(node.data.timeout)
         ended = asyncio.Event()
         call.task.add_done_callback(lambda _: ended.set())
         try:
