@@ -22,7 +22,7 @@ class BackfillQueries(Queries):
         await self.write("update_backfill", [BACKFILL.parameters(each) for each in backfills])
 
     async def open_backfills(self, keys: Collection[ScheduleKey]) -> list[Backfill]:
-        """The open backfills of some schedules, oldest first."""
+        """The open backfills of the given schedules, oldest first."""
         return await self.find(BACKFILL, "open_backfills", keys=list(keys))
 
     async def count_open_backfills(self, key: ScheduleKey, limit: int) -> int:
@@ -30,15 +30,15 @@ class BackfillQueries(Queries):
         return int(await self.value("count_open_backfills", key=key, limit=limit))
 
     async def backfills(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[Backfill]:
-        """The latest backfills of a schedule, newest first; those before one, by its number."""
+        """The latest backfills of a schedule, newest first; only those with a number below ``before``."""
         return await self.find(BACKFILL, "backfills", key=key, limit=limit, before=before)
 
     async def backfill_sizes(
         self, key: ScheduleKey, limit: int, before: int = NEWEST[0]
     ) -> list[tuple[int, int]]:
-        """The numbers of the same backfills, and how many bytes of text each has."""
+        """The numbers of those backfills, and how many bytes of text each has."""
         return await self.tuples("backfill_sizes", key=key, limit=limit, before=before)
 
     async def backfill(self, backfill_id: str) -> Backfill | None:
-        """One backfill."""
+        """The backfill with an id."""
         return await self.find_one(BACKFILL, "backfill", id=backfill_id)

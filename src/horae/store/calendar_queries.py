@@ -13,25 +13,25 @@ class CalendarQueries(Queries):
     """Statements on shared calendars."""
 
     async def calendars(self, owner: str | None, after: tuple[str, str], limit: int) -> list[StoredCalendar]:
-        """A page of shared calendars by name and owner: an owner's and the public ones, or all if it is ``None``."""
+        """A page of an owner's calendars and the public ones, or of all if ``owner`` is ``None``, in the order of names and owners."""
         name, whose = after
         return await self.find(
             CALENDAR, "calendars", owner=owner, after_name=name, after_owner=whose, limit=limit
         )
 
     async def calendar_sizes(self, owner: str | None, after: tuple[str, str], limit: int) -> list[int]:
-        """How many bytes of text the calendars of the same page have."""
+        """How many bytes of text each calendar of that page has."""
         name, whose = after
         return await self.column(
             "calendar_sizes", owner=owner, after_name=name, after_owner=whose, limit=limit
         )
 
     async def calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
-        """The shared calendars of some names that an owner can use: the public ones, then the owner's own."""
+        """The calendars with the given names that an owner can use: the public ones, then the owner's own."""
         return await self.find(CALENDAR, "calendars_named", names=list(names), owner=owner)
 
     async def lock_calendars_named(self, names: Collection[str], owner: str) -> list[StoredCalendar]:
-        """The same calendars; no other transaction can change or delete them until the end."""
+        """Like :meth:`calendars_named`, but locked: no other transaction can change or delete them until this one ends."""
         return await self.find(CALENDAR, "lock_calendars_named", names=list(names), owner=owner)
 
     async def count_calendars(self, owner: str, limit: int) -> int:

@@ -1,4 +1,4 @@
-"""The stored records of flows: lanes, events, inputs, runs. They work on a transaction of any store."""
+"""The stored records of flows: lanes, events, inputs and runs, in a transaction of any store."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class FlowRecords:
         return await self._find_one(FLOW, "flow_named", owner=owner, name=name)
 
     async def flows(self, owner: str | None, after: tuple[str, str], limit: int) -> list[StoredFlow]:
-        """A page of flows by name and owner: an owner's, or all if it is ``None``."""
+        """A page of an owner's flows, or of all flows if ``owner`` is ``None``, in the order of names and owners."""
         name, whose = after
         return await self._find(FLOW, "flows", owner=owner, after_name=name, after_owner=whose, limit=limit)
 
@@ -87,7 +87,7 @@ class FlowRecords:
         return await self._find(FLOW, "flows_called", name=name)
 
     async def flows_by_id(self, ids: Collection[int]) -> dict[int, StoredFlow]:
-        """Some flows by their ids."""
+        """The flows with the given ids, by id."""
         found = await self._find(FLOW, "flows_by_id", ids=list(ids))
         return {each.flow_id: each for each in found}
 
@@ -114,36 +114,36 @@ class FlowRecords:
         await self._rows("update_flow", **{name: columns[name] for name in wanted})
 
     async def probe(self, revisions: Sequence[str]) -> Probe:
-        """What a node that hosts some revisions must know to decide whether anything is due."""
+        """Whether anything is due for a node that hosts the given revisions."""
         ((next_at_ms, signalled),) = await self._rows("flow_probe", revisions=list(revisions))
         return Probe(next_at_ms, bool(signalled))
 
     async def due(self, revisions: Sequence[str], now: int, limit: int) -> list[Lane]:
-        """The due lanes of some revisions, the longest overdue first; locked."""
+        """The due lanes of the given revisions, the longest overdue first; locked."""
         return await self._find(FLOW_LANE, "due_flows", revisions=list(revisions), now=now, limit=limit)
 
     async def signalled(self, revisions: Sequence[str], limit: int) -> list[Lane]:
-        """The lanes of some revisions with events that were published from outside; locked."""
+        """The lanes of the given revisions with events that were published from outside; locked."""
         return await self._find(FLOW_LANE, "signalled_flows", revisions=list(revisions), limit=limit)
 
     async def take_signals(self, flow_ids: Collection[int]) -> dict[int, set[str]]:
-        """Take the topics of some locked lanes in which events were published from outside."""
+        """Take the topics in which events were published from outside, by flow. The lanes must be locked."""
         topics: dict[int, set[str]] = defaultdict(set)
         for flow_id, topic in await self._rows("take_signals", ids=list(flow_ids)):
             topics[flow_id].add(topic)
         return topics
 
     async def lock(self, flow_ids: Collection[int]) -> list[Lane]:
-        """Some lanes, locked."""
+        """The lanes of the given flows; locked."""
         return await self._find(FLOW_LANE, "lock_flows", ids=sorted(flow_ids))
 
     async def lanes(self, flow_ids: Collection[int]) -> dict[int, Lane]:
-        """Some lanes, not locked."""
+        """The lanes of the given flows, by id; not locked."""
         found = await self._find(FLOW_LANE, "flow_lanes", ids=list(flow_ids))
         return {each.flow_id: each for each in found}
 
     async def claimed(self, epochs: Sequence[int], limit: int) -> list[Lane]:
-        """The lanes that some nodes work on."""
+        """The lanes that the given nodes work on."""
         return await self._find(FLOW_LANE, "claimed_flows", epochs=list(epochs), limit=limit)
 
     async def insert_lane(self, lane: Lane) -> None:
@@ -159,15 +159,16 @@ class FlowRecords:
     # What handlers keep
 
     async def states(self, flow_ids: Collection[int]) -> dict[tuple[int, str], str]:
-        """The state of the handlers of some flows, as JSON."""
+        """The state of the handlers of the given flows, as JSON, by flow and handler."""
         found = await self._rows("flow_states", ids=list(flow_ids))
         return {(flow_id, handler): state for flow_id, handler, state in found}
 
     # Events
 
     async def publish(self, events: Sequence[FlowEvent], signals: Sequence[FlowSignal] = ()) -> None:
-        """Publish events of one moment, or update the payloads of pending ones; of several with one message id the last counts. With
-        signals, the next decision of each flow sees them.
+        """Publish events of one moment; an event that is pending gets the new payload.
+
+        If several events have the same message id, the last counts. With ``signals``, the next decision of each flow sees the events.
         """
         rows = {
             (each.flow_id, each.topic, each.message_id): {
@@ -189,7 +190,7 @@ class FlowRecords:
     async def prefetch(
         self, topics: Sequence[tuple[int, str]], limit: int
     ) -> dict[tuple[int, str], list[FlowEvent]]:
-        """The first pending events of each of some topics of flows, oldest first."""
+        """The first pending events of each of the given topics, oldest first."""
         found: dict[tuple[int, str], list[FlowEvent]] = defaultdict(list)
         events = await self._find(
             FLOW_EVENT, "prefetch_events", pairs=[list(each) for each in topics], ids=[each for each, _ in topics],
@@ -202,18 +203,18 @@ class FlowRecords:
     async def events_by_message(
         self, flow_id: int, topic: str, message_ids: Collection[str]
     ) -> list[FlowEvent]:
-        """Some events of a topic."""
+        """The events of a topic with the given message ids."""
         return await self._find(
             FLOW_EVENT, "events_by_message", flow_id=flow_id, topic=topic, message_ids=list(message_ids)
         )
 
     async def events_by_number(self, numbers: Collection[int]) -> dict[int, FlowEvent]:
-        """Some events by their numbers."""
+        """The events with the given numbers, by number."""
         found = await self._find(FLOW_EVENT, "events_by_number", numbers=list(numbers))
         return {each.number: each for each in found}
 
     async def oldest_pending(self, flow_id: int, topics: Collection[str]) -> dict[str, int]:
-        """When the oldest pending event of each of some topics was published."""
+        """When the oldest pending event of each of the given topics was published; topics without one are missing."""
         found = await self._rows("oldest_pending", flow_id=flow_id, topics=list(topics))
         return {topic: created_at_ms for topic, created_at_ms in found if created_at_ms is not None}
 
@@ -329,16 +330,16 @@ class FlowRecords:
         return taken == len(numbered)
 
     async def runs_by_id(self, ids: Collection[str]) -> dict[str, FlowRun]:
-        """Some runs; locked."""
+        """The runs with the given ids, by id; locked."""
         found = await self._find(FLOW_RUN, "flow_runs_by_id", ids=sorted(ids))
         return {each.id: each for each in found}
 
     async def run(self, run_id: str) -> FlowRun | None:
-        """One run."""
+        """The run with an id."""
         return await self._find_one(FLOW_RUN, "flow_run", id=run_id)
 
     async def log(self, run_id: str, after: tuple[int, int], limit: int) -> list[LogChunk]:
-        """A page of what a run logged, after a line, by its attempt and number."""
+        """A page of a run's log, after the line of the given attempt and number."""
         attempt, number = after
         return await self._find(
             FLOW_LOG, "flow_log", run_id=run_id, attempt=attempt, number=number, limit=limit
@@ -351,7 +352,7 @@ class FlowRecords:
         )
 
     async def runs_around(self, flow_id: int, at_ms: int) -> list[FlowRun]:
-        """The last runs of a flow that began before a moment and the first that began after it, oldest first."""
+        """The last runs of a flow that began before a moment and the first that began after it; oldest first."""
         found = await self._find(FLOW_RUN, "flow_runs_around", flow_id=flow_id, at_ms=at_ms)
         return sorted(found, key=lambda run: run.number)
 

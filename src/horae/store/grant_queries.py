@@ -19,7 +19,7 @@ class GrantQueries(Queries):
         await self.insert(GRANT, list(grants))
 
     async def grants_by_id(self, ids: Collection[str]) -> dict[str, Grant]:
-        """Some grants, by their ids; those that do not exist are missing."""
+        """The grants with the given ids, by id; those that do not exist are missing."""
         found = await self.find(GRANT, "grants_by_id", ids=list(ids)) if ids else ()
         return {each.id: each for each in found}
 
@@ -28,7 +28,7 @@ class GrantQueries(Queries):
         return await self.find_one(GRANT, "lock_grant", id=grant_id)
 
     async def grants(self, user_id: str | None, after: str, limit: int) -> list[Grant]:
-        """A page of grants: a user's, or all if it is ``None``."""
+        """A page of a user's grants, or of all grants if ``user_id`` is ``None``."""
         if user_id is None:
             return await self.find(GRANT, "grants", after=after, limit=limit)
         return await self.find(GRANT, "owned_grants", user_id=user_id, after=after, limit=limit)
@@ -46,7 +46,7 @@ class GrantQueries(Queries):
         return await self.column("schedules_with_grant", grant_id=grant_id, limit=limit)
 
     async def last_starts(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, int | None]:
-        """When the latest run of each of some schedules began; ``None`` if none has."""
+        """When the latest run of each of the given schedules began; ``None`` if none has."""
         return dict(await self.tuples("last_starts", keys=list(keys)))
 
     async def account(self, account_id: str) -> Account | None:
@@ -58,7 +58,7 @@ class GrantQueries(Queries):
         return await self.find_one(ACCOUNT, "account_of", user_id=user_id)
 
     async def put_account(self, account: Account) -> None:
-        """Insert or change the account of a user; what it has spent stays."""
+        """Insert or update the account of a user; an update keeps what the account has spent."""
         await self.write("put_account", [ACCOUNT.parameters(account)])
 
     async def execution(self, user_id: str, key: str) -> ExecutionRecord | None:
@@ -124,7 +124,7 @@ class GrantQueries(Queries):
         return True
 
     async def usage(self, run_ids: Collection[str]) -> list[Usage]:
-        """What some runs of graphs used."""
+        """The usage of the given runs of graphs."""
         return await self.find(USAGE, "usage", ids=list(run_ids))
 
     async def usage_sums(

@@ -16,7 +16,7 @@ _SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
 
 
 class Health(msgspec.Struct, frozen=True, kw_only=True):
-    """What an inspection found."""
+    """The result of an inspection."""
 
     exists: bool = True
     version: int = 0

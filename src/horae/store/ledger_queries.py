@@ -1,4 +1,4 @@
-"""Transaction methods for the rest of the ledger: attempts, checkpoints, logs, last outcomes, unstarted ranges, retention."""
+"""Transaction methods for attempts, checkpoints, logs, last outcomes, unstarted ranges and retention."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LatestOutcome(NamedTuple):
     nominal_ms: int
     decided_at_ms: int
     run_id: str | None
-    """Its run; ``None`` if it did not start."""
+    """The run of the slot; ``None`` if the slot did not start."""
 
     @property
     def nominal(self) -> datetime:
@@ -42,7 +42,7 @@ class LatestOutcome(NamedTuple):
 
 
 class RetentionBounds(msgspec.Struct, frozen=True):
-    """What the ledger of a schedule keeps: what ended since ``before``, and the latest ``count`` of each kind."""
+    """The retention of a schedule's ledger: it keeps rows that ended since ``before``, if they are among the latest ``count`` of their kind."""
 
     schedule_key: ScheduleKey
     before: int
@@ -63,9 +63,9 @@ class LedgerQueries(RunQueries):
         return await self.find(ATTEMPT, "attempts", id=run_id, limit=limit)
 
     async def save_checkpoints(self, saved: Sequence[tuple[Run, Mapping[str, str]]], now: int) -> list[bool]:
-        """Save values of attempts by key, as JSON; returns of each attempt whether its claim was fresh. A stale one saves nothing.
+        """Save values of attempts by key, as JSON. Returns for each attempt whether its claim holds; a stale claim saves nothing.
 
-        Of values under one key of one attempt the last is kept. Runs are locked in the order of their ids.
+        If an attempt saves a key more than once, the last value is kept. Runs are locked in the order of their ids.
         """
         rows: dict[tuple[str, int, str], dict[str, Any]] = {}
         for run, values in sorted(saved, key=lambda each: each[0].id):
@@ -80,11 +80,11 @@ class LedgerQueries(RunQueries):
         return [(run.id, run.epoch, run.attempt) in held for run, _ in saved]
 
     async def checkpoints(self, run_ids: Collection[str]) -> list[Checkpoint]:
-        """What attempts of some runs saved, each run's in the order in which it was saved."""
+        """The checkpoints of the given runs, each run's in the order in which they were saved."""
         return await self.find(CHECKPOINT, "checkpoints", ids=list(run_ids))
 
     async def write_logs(self, batches: Iterable[LogBatch]) -> None:
-        """Write what attempts logged; a stale claim writes nothing. Chunks that were written before are left as they are."""
+        """Write the logs of attempts; a stale claim writes nothing. Chunks that were written before do not change."""
         written = list(batches)
         for of_flows, statement in ((False, "append_log"), (True, "append_flow_log")):
             rows = [
@@ -102,21 +102,21 @@ class LedgerQueries(RunQueries):
                 )  # fmt: skip
 
     async def log(self, run_id: str, after: tuple[int, int], last: int, limit: int) -> list[LogChunk]:
-        """A page of a run's log, up to the attempt ``last``; after a line, by its attempt and number."""
+        """A page of a run's log up to the attempt ``last``, after the line of the given attempt and number."""
         attempt, number = after
         return await self.find(
             ATTEMPT_LOG, "log", run_id=run_id, attempt=attempt, number=number, last=last, limit=limit
         )
 
     async def log_sizes(self, run_id: str, after: tuple[int, int], last: int, limit: int) -> list[int]:
-        """How many bytes of text the chunks of the same page have."""
+        """How many bytes of text each chunk of that page has."""
         attempt, number = after
         return await self.column(
             "log_sizes", run_id=run_id, attempt=attempt, number=number, last=last, limit=limit
         )
 
     async def last_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LastOutcome]:
-        """The last outcomes of some schedules, for their next runs; schedules without one may be missing."""
+        """The last outcomes of the given schedules, for their next runs; schedules without one may be missing."""
         found = await self.find(LAST_OUTCOME, "last_outcomes", keys=list(keys))
         return {each.schedule_key: each for each in found}
 
@@ -151,15 +151,15 @@ class LedgerQueries(RunQueries):
     async def unstarted_ranges(
         self, key: ScheduleKey, limit: int, before: int = NEWEST[0]
     ) -> list[UnstartedRange]:
-        """The latest ranges of a schedule's slots that did not start, newest first; those before one, by its number."""
+        """The latest ranges of a schedule's slots that did not start, newest first; only those with a number below ``before``."""
         return await self.find(UNSTARTED_RANGE, "unstarted_ranges", key=key, limit=limit, before=before)
 
     async def unstarted_at(self, key: ScheduleKey, nominal_ms: int) -> UnstartedRange | None:
-        """The latest range of a schedule that a nominal time lies in, whether or not it is one of its slots."""
+        """The latest unstarted range of a schedule around a nominal time, which need not be one of its slots."""
         return await self.find_one(UNSTARTED_RANGE, "unstarted_at", key=key, nominal_ms=nominal_ms)
 
     async def latest_outcomes(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, LatestOutcome]:
-        """The outcome of the latest decided slot of each of some schedules; schedules without one are missing."""
+        """The outcome of the latest decided slot of each of the given schedules; schedules without one are missing."""
         latest: dict[ScheduleKey, LatestOutcome] = {}
         for key, status, *rest in await self.rows("latest_outcomes", keys=list(keys)):
             found = LatestOutcome(Status(status), *rest)
@@ -174,7 +174,7 @@ class LedgerQueries(RunQueries):
         return await self.column("known_keys", after=after, limit=limit)
 
     async def prune(self, bounds: Iterable[RetentionBounds]) -> int:
-        """Delete what is beyond the retention of some schedules; return how many rows were deleted."""
+        """Delete what is past the given retentions; return how many rows were deleted."""
         rows = [msgspec.structs.asdict(each) for each in bounds]
         names = ("prune_runs", "prune_unstarted_ranges", "prune_backfills", "prune_versions")
         return sum([await self.write(name, rows) for name in names])

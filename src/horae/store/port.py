@@ -1,4 +1,4 @@
-"""The port: everything that the engine and the operations ask of a database, in transactions.
+"""The port: everything that the engine and the operations need from a database, in transactions.
 
 A store implements the few abstract methods of :class:`Statements` and :class:`Store`. All other methods of a transaction are written
 once, in a file for each noun (``schedule_queries.py``, ``run_queries.py``, …), over statements that :mod:`horae.store.dialect` finds by
@@ -54,7 +54,7 @@ _log = logging.getLogger("horae")
 class Transaction(
     ScheduleQueries, LedgerQueries, BackfillQueries, CalendarQueries, WorkflowQueries, GrantQueries
 ):
-    """One transaction: all of it is written, or nothing."""
+    """One transaction: all of it is written, or nothing is."""
 
 
 HasClaims = Callable[[Transaction, int], Awaitable[bool]]
@@ -68,8 +68,8 @@ Observe = Callable[
 def observed(
     begin: Callable[[S], AsyncIterator[Transaction]],
 ) -> Callable[[S], AbstractAsyncContextManager[Transaction]]:
-    """Decorate how a store begins transactions: observers see each, ``on_commit`` is called after the commit, and the log says
-    when the database goes away and when it answers again.
+    """Decorate the method that begins transactions: observers see each transaction, ``on_commit`` callbacks run after the commit, and
+    the log says when the database goes away and when it answers again.
     """
     begun = asynccontextmanager(begin)
 
@@ -100,7 +100,7 @@ class Store(ABC):
     """A database. It is opened once, and closed."""
 
     dialect: str
-    """What kind of database it is: ``postgresql`` or ``sqlite``."""
+    """The kind of database: ``postgresql`` or ``sqlite``."""
     is_away: bool = False
     """Whether the database did not answer, or this machine's clock was off, when it was last used."""
     observe: Observe | None = None
@@ -145,7 +145,7 @@ class Store(ABC):
 
     @abstractmethod
     async def change_mark(self) -> object:
-        """A value that differs once another process has changed what readers see; cheap, so that it can be asked each second."""
+        """A value that changes when another process changes what readers see. It is cheap enough to be read every second."""
 
     @abstractmethod
     async def deregister(self, epochs: Collection[int], has_claims: HasClaims) -> None:
@@ -158,7 +158,7 @@ class Store(ABC):
             _log.error("%s", error.for_operator)
 
     def tell_recovery(self) -> None:
-        """Log that it can be used again."""
+        """Log that the database can be used again."""
         self.is_away = False
         _log.info("the database answers again")
 

@@ -1,4 +1,4 @@
-"""What the queries of each noun are written with: rows of a table, decoded."""
+"""The base of the queries of each noun: statements whose rows are decoded."""
 
 from __future__ import annotations
 

@@ -17,21 +17,21 @@ _asdict = msgspec.structs.asdict
 
 
 class LedgerFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which runs and unstarted ranges: those that match every field."""
+    """Selects the runs and unstarted ranges that match every field."""
 
     owner: str | None = None
     """The owner of their schedules; ``None`` is any."""
     schedule_key: ScheduleKey | None = None
     tag: str | None = None
-    """A tag of their schedules, which exist."""
+    """A tag of their schedules; deleted schedules have none."""
     statuses: tuple[Status, ...] = tuple(Status)
     reason: str | None = None
     without_reasons: tuple[Reason, ...] = ()
-    """They have none of these reasons."""
+    """Reasons to leave out."""
     since: int = 0
-    """When they were decided at the earliest."""
+    """The earliest time at which they were decided."""
     until: int = LAST
-    """They were decided before this moment."""
+    """The time before which they were decided."""
 
 
 class ReportableRun(NamedTuple):
@@ -46,38 +46,38 @@ class RunQueries(Queries):
     """Statements on runs."""
 
     async def open_runs(self, keys: Collection[ScheduleKey]) -> list[Run]:
-        """The open runs of some schedules, oldest first, without their inputs (``NOT_READ``)."""
+        """The open runs of the given schedules, oldest first, without their inputs (``NOT_READ``)."""
         return await self.find(RUN_WITHOUT_INPUT, "open_runs", keys=list(keys))
 
     async def runs(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[Run]:
-        """The latest runs of a schedule, newest first; those before one, by its number."""
+        """The latest runs of a schedule, newest first; only those with a number below ``before``."""
         return await self.find(RUN, "runs", key=key, limit=limit, before=before)
 
     async def recent_runs(self, keys: Collection[ScheduleKey], limit: int) -> dict[ScheduleKey, list[Run]]:
-        """The latest runs of each of some schedules, newest first."""
+        """The latest runs of each of the given schedules, newest first."""
         found: dict[ScheduleKey, list[Run]] = {each: [] for each in keys}
         for run in await self.find(RUN, "recent_runs", keys=list(keys), limit=limit):
             found[run.schedule_key].append(run)
         return found
 
     async def run_sizes(self, key: ScheduleKey, limit: int, before: int = NEWEST[0]) -> list[tuple[int, int]]:
-        """The numbers of the same runs, and how many bytes of text each has."""
+        """The numbers of those runs, and how many bytes of text each has."""
         return await self.tuples("run_sizes", key=key, limit=limit, before=before)
 
     async def runs_by_id(self, ids: Collection[str]) -> list[Run]:
-        """Some runs."""
+        """The runs with the given ids."""
         return await self.find(RUN, "runs_by_id", ids=list(ids))
 
     async def claims_of(self, ids: Collection[str]) -> list[Run]:
-        """Some runs, without their inputs: whose claim they are under, and whether they were asked to stop."""
+        """The runs with the given ids, without their inputs: for their claims and stop requests."""
         return await self.find(RUN_WITHOUT_INPUT, "claims_of", ids=list(ids))
 
     async def search_runs(
         self, only: LedgerFilter, before: int, least: int, limit: int
     ) -> list[tuple[int, int, int | None]]:
-        """The latest runs before one: their numbers, when they were decided, and how many bytes of text those have that match.
+        """The latest runs with a number below ``before``: their numbers, when they were decided, and how many bytes of text each has.
 
-        Those that do not match are among them, so that a search examines as many as it wants to.
+        Runs that do not match are among them, with ``None`` as size, so that a search limits how many it examines.
         """
         return await self.tuples(
             _along(only, "search_runs", "search_owned_runs", "search_runs_of_schedule"),
@@ -87,7 +87,7 @@ class RunQueries(Queries):
     async def search_ranges(
         self, only: LedgerFilter, before: tuple[int, int], limit: int
     ) -> list[tuple[UnstartedRange, bool]]:
-        """The latest unstarted ranges before one, by when it was decided and its number; and whether each matches."""
+        """The latest unstarted ranges before a place (when it was decided, its number), and whether each matches."""
         before_ms, number = before
         found = await self.rows(
             _along(only, "search_ranges", "search_owned_ranges", "search_ranges_of_schedule"),
@@ -96,7 +96,7 @@ class RunQueries(Queries):
         return [(UNSTARTED_RANGE.decode(columns), bool(matches)) for *columns, matches in found]
 
     async def runs_numbered(self, numbers: Collection[int]) -> list[Run]:
-        """Some runs by their numbers, newest first."""
+        """The runs with the given numbers, newest first."""
         return await self.find(RUN, "runs_numbered", numbers=list(numbers))
 
     async def run_number_at(self, moment: int) -> int:
@@ -119,7 +119,7 @@ class RunQueries(Queries):
         ]
 
     async def claimed(self, epochs: Collection[int], limit: int) -> list[Run]:
-        """The runs that some nodes have claimed and not finished, oldest first, without their inputs."""
+        """The runs that the given nodes have claimed and not finished, oldest first, without their inputs."""
         return await self.find(RUN_WITHOUT_INPUT, "claimed", epochs=list(epochs), limit=limit)
 
     async def stopping(self, epoch: int) -> list[Run]:
@@ -135,7 +135,7 @@ class RunQueries(Queries):
         return bool(await self.rows("is_node", epoch=epoch))
 
     async def open_counts(self, keys: Collection[ScheduleKey]) -> dict[tuple[ScheduleKey, Status], int]:
-        """How many open runs some schedules have, by status."""
+        """How many open runs the given schedules have, by schedule and status."""
         found = await self.rows("open_counts", keys=list(keys))
         return {(key, Status(status)): count for key, status, count in found}
 
@@ -177,7 +177,7 @@ class RunQueries(Queries):
             self.unstarted += [run for run in runs if run.status not in OPEN]
 
     async def ask_to_stop(self, runs: Iterable[Run]) -> int:
-        """Ask runs to stop, for their nodes to see; return how many of them are running."""
+        """Ask runs to stop; their nodes will see it. Returns how many of them are running."""
         return await self.write(
             "ask_to_stop", [{"id": run.id, "stop": run.stop, "reason": run.reason} for run in runs]
         )

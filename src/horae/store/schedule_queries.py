@@ -32,10 +32,10 @@ class Advance(NamedTuple):
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True):
-    """Which schedules: those that match every field that is not ``None``."""
+    """Selects the schedules that match every field that is not ``None``."""
 
     prefix: str | None = None
-    """How their ids begin."""
+    """The beginning of their ids."""
     owner: str | None = None
     action: str | None = None
     tag: str | None = None
@@ -46,14 +46,14 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
     orphaned: bool | None = None
     """Whether what manages them no longer defines them."""
     search_key: str | None = None
-    """A search attribute, which has ``search_value`` as a text."""
+    """A search attribute whose value, as a text, is ``search_value``."""
     search_value: str | None = None
     text: str | None = None
-    """What their id, description, tags, action or workflow contain, in lower case."""
+    """A text in lower case that their id, description, tags, action or workflow contain."""
 
     @property
     def along(self) -> str | None:
-        """The statement that reads along an index of the few schedules that such a filter is about, if there is one."""
+        """The statement that reads along the index of the few schedules that this filter selects, if there is one."""
         if self.attention:
             return "attention_schedule_sizes"
         if self.paused:
@@ -69,20 +69,20 @@ class ScheduleQueries(Queries):
         return await self.find(SCHEDULE, "due", now=now, limit=limit)
 
     async def unclaimed(self, actions: Sequence[str], limit: int) -> list[Schedule]:
-        """The schedules of released runs that wait for a node with one of some actions; locked."""
+        """The schedules of released runs that wait for a node with one of the given actions; locked."""
         return await self.find(SCHEDULE, "unclaimed", actions=list(actions), limit=limit)
 
     async def schedules(self, keys: Collection[ScheduleKey]) -> list[Schedule]:
-        """Some schedules in the order of their ids and owners; locked."""
+        """The given schedules in the order of their ids and owners; locked."""
         locked = await self.lock(keys)  # one created since then is not locked, and so not read
         return await self.read_schedules(locked) if locked else []
 
     async def read_schedules(self, keys: Collection[ScheduleKey]) -> list[Schedule]:
-        """Some schedules in the order of their ids and owners; not locked."""
+        """The given schedules in the order of their ids and owners; not locked."""
         return await self.find(SCHEDULE, "read_schedules", keys=list(keys))
 
     async def keys_of_id(self, schedule_id: str, limit: int) -> list[ScheduleKey]:
-        """The keys of the schedules that have an id, of any owner; if there are none, of those that had it and were deleted."""
+        """The keys of the schedules of all owners that have an id; if none has it, of the deleted schedules that had it."""
         found = await self.column("keys_of_id", id=schedule_id, limit=limit)
         return found or await self.column("known_keys_of_id", id=schedule_id, limit=limit)
 
@@ -94,7 +94,7 @@ class ScheduleQueries(Queries):
     async def schedule_sizes(
         self, only: Filter, after: ScheduleKey, limit: int
     ) -> list[tuple[ScheduleKey, int]]:
-        """The keys of the same page, and how many bytes of text each schedule has."""
+        """The keys of that page, and how many bytes of text each schedule has."""
         if along := only.along:
             return await self.tuples(along, limit=limit, **_after(after), **_asdict(only))
         name = "schedule_sizes" if only.owner is None else "owned_schedule_sizes"
@@ -110,7 +110,7 @@ class ScheduleQueries(Queries):
     async def soonest_schedules(
         self, owner: str | None, tag: str | None, examined: int, limit: int
     ) -> list[tuple[ScheduleKey, int]]:
-        """The keys of schedules that are due soonest, among so many that are due first, and when they are due."""
+        """The keys of the schedules that are due soonest, and when; only the first ``examined`` due ones are considered."""
         return await self.tuples("soonest_schedules", owner=owner, tag=tag, examined=examined, limit=limit)
 
     async def managed_keys(self, managed_by: str, after: ScheduleKey, limit: int) -> list[ScheduleKey]:
@@ -170,7 +170,7 @@ class ScheduleQueries(Queries):
         return len(await self.rows("prune_patch_requests", before_ms=before_ms, limit=limit))
 
     async def next_generations(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, int]:
-        """The generations of schedules that are created now; no other transaction can create them until the end."""
+        """The generations of schedules that are created now; no other transaction can create them until this one ends."""
         return dict(await self.tuples("next_generation", keys=list(keys), between=BETWEEN))
 
     async def advance(self, steps: Iterable[Advance]) -> None:
@@ -214,7 +214,7 @@ class ScheduleQueries(Queries):
         return int(await self.value("count_due", now=now, limit=limit))
 
     async def counts_of(self, keys: Collection[ScheduleKey]) -> dict[ScheduleKey, Counts]:
-        """How many runs some schedules started, and how many slots did not start, by reason."""
+        """How many runs each of the given schedules started, and how many slots did not start, by reason."""
         started: dict[ScheduleKey, int] = {}
         unstarted: dict[ScheduleKey, dict[Reason, int]] = defaultdict(dict)
         for key, number, reason, count in await self.rows("counts_of", keys=list(keys)):
@@ -239,7 +239,7 @@ class ScheduleQueries(Queries):
         await self.insert(VERSION, list(versions))
 
     async def versions(self, key: ScheduleKey, limit: int, before: tuple[int, int] = NEWEST) -> list[Version]:
-        """Replaced versions of a schedule, newest first; those before one, by its generation and version."""
+        """The replaced versions of a schedule, newest first; only those before the given generation and version."""
         generation, version = before
         return await self.find(
             VERSION, "versions", key=key, limit=limit, generation=generation, version=version
@@ -248,7 +248,7 @@ class ScheduleQueries(Queries):
     async def version_sizes(
         self, key: ScheduleKey, limit: int, before: tuple[int, int] = NEWEST
     ) -> list[tuple[int, int, int]]:
-        """The generations and versions of the same versions, and how many bytes of text each has."""
+        """The generation, version and bytes of text of each of those versions."""
         generation, version = before
         return await self.tuples(
             "version_sizes", key=key, limit=limit, generation=generation, version=version

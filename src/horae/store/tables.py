@@ -1,4 +1,4 @@
-"""What is stored, one declaration for each noun. Statements and decoders come from here."""
+"""The tables, one declaration for each noun; statements and decoders are derived from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from horae.store.mapping import Table
 
 
 class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What a decision updates: how far a schedule is decided, and when it is due next."""
+    """The part of a schedule that every decision updates: how far it is decided, and when it is due next."""
 
     schedule_key: ScheduleKey
     cursor_ms: int
@@ -45,7 +45,7 @@ class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     attempted_at_ms: int | None = None
     """When its latest attempt began."""
     started: int = 0
-    """How many runs it started."""
+    """How many runs the schedule started."""
 
 
 class RawSchedule(NamedTuple):
@@ -68,7 +68,7 @@ class RawSchedule(NamedTuple):
 
     @property
     def key(self) -> ScheduleKey:
-        """What the store calls it."""
+        """The key of the schedule."""
         return schedule_key(self.owner, self.id)
 
 
@@ -89,7 +89,7 @@ def _fault(field: str, error: Exception) -> str:
 
 
 def _readable_state(stored: Any) -> State:  # noqa: ANN401 - whatever is stored
-    """Those parts of a state that can be read."""
+    """The parts of a state that can be read; the others have their defaults."""
     try:
         parts = msgspec.json.decode(stored, type=dict[str, Any])
     except (TypeError, ValueError, msgspec.MsgspecError):
@@ -149,7 +149,7 @@ ACCOUNT = Table(Account, "account", not_updated=("id", "user_id", "spent"))
 
 
 class FlowState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What a handler of a flow hands to its next run, as JSON."""
+    """The state that a handler of a flow passes to its next run, as JSON."""
 
     flow_id: int
     handler: str

@@ -29,7 +29,7 @@ class StoreAccess(Protocol):
 
 
 class LimitedStore:
-    """A store with a limit: further transactions wait here, and not for connections or locks that the engine needs."""
+    """A store with a limit: transactions beyond it wait here, not for connections or locks that the engine needs."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -37,11 +37,11 @@ class LimitedStore:
 
     @property
     def dialect(self) -> str:
-        """What kind of database it is: ``postgresql`` or ``sqlite``."""
+        """The kind of database: ``postgresql`` or ``sqlite``."""
         return self._store.dialect
 
     def open(self) -> None:
-        """Allow transactions, in the event loop of now."""
+        """Allow transactions, in the running event loop."""
         self._free = asyncio.Semaphore(MAX_TRANSACTIONS)
 
     def close(self) -> None:

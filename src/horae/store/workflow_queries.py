@@ -1,4 +1,4 @@
-"""Transaction methods for workflows, whose versions never change: an owner's own, or those of all owners, whose owner is empty."""
+"""Transaction methods for workflows: an owner's own, or public ones, whose owner is empty. Their versions never change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class WorkflowQueries(Queries):
     """Statements on workflows."""
 
     async def lock_workflow(self, owner: str, workflow_id: str) -> None:
-        """Let no other transaction deploy a version of a workflow until the end."""
+        """Lock a workflow: no other transaction can deploy a version of it until this one ends."""
         await self.rows("lock_workflow", name=f"{owner}\n{workflow_id}")
 
     async def insert_workflow(self, workflow: StoredWorkflow) -> bool:
@@ -21,7 +21,7 @@ class WorkflowQueries(Queries):
     async def workflow(
         self, owner: str, workflow_id: str, version: int | None = None
     ) -> StoredWorkflow | None:
-        """A version of a workflow that an owner can use, or the latest: their own, or else that of all owners."""
+        """A version of a workflow, by default the latest: the owner's own, or else the public one."""
         return await self.find_one(
             WORKFLOW, "workflow", owner=owner, workflow_id=workflow_id, version=version
         )
@@ -29,8 +29,9 @@ class WorkflowQueries(Queries):
     async def workflows(
         self, owner: str | None, after: tuple[str, str, int], limit: int
     ) -> list[tuple[str, str, int, int]]:
-        """A page of versions of workflows by id, owner and version, and when each was deployed: an owner's and those of all
-        owners, or everything if it is ``None``.
+        """A page of versions of workflows, each with its id, owner, version and when it was deployed.
+
+        It has an owner's workflows and the public ones, or those of all owners if ``owner`` is ``None``.
         """
         after_id, after_owner, after_version = after
         return await self.tuples(

@@ -42,7 +42,7 @@ BEGIN
     PERFORM pg_notify(current_schema(), 'flows:');
 END
 $$;""".replace(";\n", "; \n")  # a semicolon at the end of a line ends a statement of a migration
-"""What applications call in their own transactions."""
+"""The function that applications call in their own transactions."""
 
 POSTGRES = Dialect(
     "postgres",
@@ -102,7 +102,7 @@ def array_of(name: str, rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def as_parameter(value: Any) -> Any:  # noqa: ANN401 - what a database takes
-    """A value as the driver takes it: of lists, one of texts."""
+    """A value as the driver takes it; the elements of a list become texts."""
     return [str(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 

@@ -62,7 +62,7 @@ async def _permitted(connection: Any, schema: str) -> AsyncIterator[None]:  # no
 
 
 def _place(url: str, schema: str) -> str:
-    """The server and the database of an address, without a user and a password, and the schema."""
+    """The server and the database of a URL, without its user and password, and the schema."""
     return f"{url.partition('://')[2].partition('?')[0].rpartition('@')[2]}, schema {schema}"
 
 
@@ -71,5 +71,5 @@ async def _exists(connection: Any, schema: str) -> bool:  # noqa: ANN401
 
 
 def quoted(name: str) -> str:
-    """A name as SQL takes it, whatever its characters."""
+    """A name as an SQL identifier in quotes."""
     return '"' + name.replace('"', '""') + '"'
