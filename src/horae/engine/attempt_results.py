@@ -80,8 +80,8 @@ async def _as_stored(transaction: Transaction, ended: Sequence[AttemptResult]) -
     An attempt that returned has succeeded, whatever was requested: its run is not read.
     """
     troubled = [each.run.id for each in ended if each.ending is not AttemptEnd.RETURNED]
-    found = await transaction.claims_of(troubled)
-    held = {(run.id, run.epoch, run.attempt): run for run in found if run.status is Status.RUNNING}
+    stored_runs = await transaction.claims_of(troubled)
+    held = {(run.id, run.epoch, run.attempt): run for run in stored_runs if run.status is Status.RUNNING}
     ours = []
     for each in ended:
         if each.ending is AttemptEnd.RETURNED:
@@ -97,8 +97,8 @@ async def _as_stored(transaction: Transaction, ended: Sequence[AttemptResult]) -
 
 async def _written(transaction: Transaction, judged: Recorded) -> Recorded:
     """The results that were written, because their claims were not stale."""
-    found = await transaction.claims_of([outcome.run_id for _, outcome in judged])
-    ends = {(run.id, run.epoch, run.attempt, run.status) for run in found}
+    runs = await transaction.claims_of([outcome.run_id for _, outcome in judged])
+    ends = {(run.id, run.epoch, run.attempt, run.status) for run in runs}
     return [
         (each, outcome)
         for each, outcome in judged

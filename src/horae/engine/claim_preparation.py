@@ -88,5 +88,5 @@ async def _prepare_all(
 def _refusal(error: Exception) -> NotStartedError:
     if isinstance(error, NotStartedError):
         return error
-    said = " ".join(str(error).split())
-    return NotStartedError(f"it could not be prepared: {type(error).__name__}: {said}")
+    reason = " ".join(str(error).split())
+    return NotStartedError(f"it could not be prepared: {type(error).__name__}: {reason}")

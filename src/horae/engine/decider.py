@@ -1,4 +1,4 @@
-"""Deciders: each reads what is due under lock, asks a policy, and writes the decision. Here is what all of them share.
+"""Deciders: each reads what is due under lock, asks a policy, and writes the decision. This is their common base.
 
 A new decider is one class: derive from :class:`Decider`, implement how lanes are decided, how results are recorded and which
 attempts a node has claimed, and give the class to ``App.add_decider``. The base class handles transactions, claims, leases,
@@ -66,7 +66,7 @@ class Batch(msgspec.Struct):
     more: bool = False
     """Whether more is due than this batch has decided: another follows at once."""
     launches: Sequence[Launch] | None = None
-    """What the claimed attempts need; ``None`` leaves it to :meth:`Decider.prepare`."""
+    """The launches of the claimed attempts; ``None`` leaves them to :meth:`Decider.prepare`."""
 
     def claim(self, run: Run) -> Run | None:
         """Claim the next attempt of a released run; ``None`` if this node cannot run it, or has no capacity left."""
@@ -113,14 +113,14 @@ class Decider(ABC):
 
     @abstractmethod
     async def record(self, transaction: Transaction, results: Sequence[AttemptResult], now: int) -> object:
-        """Lock the lanes of some results and write them under their claims; a stale claim writes nothing."""
+        """Lock the lanes of results and write the results under their claims; a stale claim writes nothing."""
 
     @abstractmethod
     async def claimed(self, transaction: Transaction, epochs: Sequence[int], limit: int) -> Sequence[Run]:
-        """The attempts that some nodes have claimed and that have no result yet, oldest first."""
+        """The attempts that the given nodes have claimed and that have no result yet, oldest first."""
 
     async def prepare(self, transaction: Transaction, runs: Sequence[Run]) -> Sequence[Launch]:  # noqa: ARG002
-        """What the attempts of claimed runs need."""
+        """The launches of claimed runs."""
         return [Launch(run=run) for run in runs]
 
     async def stopping(self, transaction: Transaction, epoch: int) -> Sequence[Run]:  # noqa: ARG002
@@ -185,8 +185,8 @@ class Decider(ABC):
         return None if self.node.membership.superseded else await self.decide(batch)
 
     async def _checked_launches(self, batch: Batch, now: int) -> Sequence[Launch]:
-        """What to launch after the commit, which may be long after the batch began. Raises, so that nothing is claimed, if others
-        have taken this node for dead, or if its clock is off.
+        """The attempts to launch after the commit, which may be long after the batch began. Raises, so that nothing is claimed, if
+        others have taken this node for dead or its clock is off.
         """
         if not batch.claimed:
             return ()

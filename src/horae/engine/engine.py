@@ -53,8 +53,8 @@ class Engine:
         )
         self._services = NodeServices(store, worker, self._membership, self._observers, clock, config)
         self._deciders: list[Decider] = [ScheduleDecider(self._services)]
-        self._retry_at: dict[Decider, float] = {}  # when those that raised may step again, monotonic
-        self._wakes: dict[Decider, int | None] = {}  # when those that did not asked to step again
+        self._retry_at: dict[Decider, float] = {}  # when deciders that raised may step again, monotonic
+        self._wakes: dict[Decider, int | None] = {}  # when the others asked to step again
         self._maintenance = Maintenance(store, self._deciders, config, tzdata)
         self.wake_at: int | None = None
         """When the deciders asked to step again, as of their last steps."""
@@ -97,7 +97,7 @@ class Engine:
         self._deciders.append(decider)
 
     def watch(self, observer: Observer) -> None:
-        """Tell an observer what happens, from now on."""
+        """Add an observer; it is told what happens from now on."""
         if not self._observers:
             self._store.observe = self._observers.transaction
             self._worker.on_launch = self._observers.launched

@@ -1,4 +1,4 @@
-"""Runs of external workers: who may report on them, what a report does, and what happens without one.
+"""Runs of external workers: checks and applies their reports, and ends runs without one.
 
 No node holds such a run, so it depends on none. A report is written under the claim in the run's row, even if it arrives
 before the node that handed the run over has recorded that.
@@ -37,7 +37,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
     failure: str | None = None
 
     def __repr__(self) -> str:
-        """What is reported on which run, without the token."""
+        """The kind of report and its run, without the token."""
         return f"Report({self.what} of {self.run_id})"
 
 
@@ -59,10 +59,10 @@ async def check_report(store: StoreAccess, report: Report) -> ReportableRun:
 
 async def take_report(store: StoreAccess, report: Report, now: int) -> Run:
     """Apply a report; returns the run as it is afterwards."""
-    found = await check_report(store, report)
+    reportable = await check_report(store, report)
     result = _checked_result(report)
     async with store.transaction() as transaction:
-        await transaction.lock([found.run.schedule_key])
+        await transaction.lock([reportable.run.schedule_key])
         run = (await _known(transaction, report)).run  # locked: no other node decides for it now
         if run.status is not Status.RUNNING:
             return _said_again(run, report)
@@ -99,11 +99,11 @@ def _ended(run: Run, report: Report, result: str | None) -> AttemptResult:
 async def _known(transaction: Transaction, report: Report) -> ReportableRun:
     """The run of a report. Without its token a caller does not learn whether the run exists."""
     is_an_id = report.run_id.isprintable()  # some databases reject other characters
-    found = await transaction.reportable_run(report.run_id) if is_an_id else None
-    given = hash_of(report.token)
-    if found is None or not hmac.compare_digest(given, found.token_hash or ""):
+    reportable = await transaction.reportable_run(report.run_id) if is_an_id else None
+    token_hash = hash_of(report.token)
+    if reportable is None or not hmac.compare_digest(token_hash, reportable.token_hash or ""):
         raise ReportRefusedError(report.run_id, "it brought no token of the run's present attempt")
-    return found
+    return reportable
 
 
 def _said_again(run: Run, report: Report) -> Run:
@@ -145,16 +145,18 @@ async def stop_reported(transaction: Transaction, runs: Sequence[Run], now: int)
     """Stop runs of external workers: cancelled ones get `timeouts.cancel` to report their end, terminated ones end at once."""
     await transaction.lock({run.schedule_key for run in runs})
     timeouts = await _timeouts(transaction, runs)
-    asked = [run for run in runs if run.stop == "cancel"]
-    await transaction.expect_reports((run, now + milliseconds(timeouts[run.id].cancel)) for run in asked)
-    made = [AttemptResult(run=run, ending=AttemptEnd.STOPPED) for run in runs if run.stop == "terminate"]
-    if made:
+    cancelled = [run for run in runs if run.stop == "cancel"]
+    await transaction.expect_reports((run, now + milliseconds(timeouts[run.id].cancel)) for run in cancelled)
+    terminated = [
+        AttemptResult(run=run, ending=AttemptEnd.STOPPED) for run in runs if run.stop == "terminate"
+    ]
+    if terminated:
         await transaction.notify()
-    return await record(transaction, made, now, _LIMITS)
+    return await record(transaction, terminated, now, _LIMITS)
 
 
 async def _timeouts(transaction: Transaction, runs: Sequence[Run]) -> dict[str, Timeouts]:
-    """The timeouts of some runs, by their ids; the defaults for a deleted schedule, even if another one has its id now."""
-    found = await transaction.schedules({run.schedule_key for run in runs}) if runs else []
-    known = {(each.key, each.generation): each.policies.timeouts for each in found}
+    """The timeouts of runs, by id; the defaults for a deleted schedule, even if a new one has its id."""
+    schedules = await transaction.schedules({run.schedule_key for run in runs}) if runs else []
+    known = {(each.key, each.generation): each.policies.timeouts for each in schedules}
     return {run.id: known.get((run.schedule_key, run.generation), Timeouts()) for run in runs}

@@ -235,11 +235,11 @@ class HandlerRun:
         assert code is not None  # noqa: S101 - the definition says that it has it
         context = self._context
         try:
-            found = code(context, *given)
-            if when_it_waits is not None and inspect.iscoroutine(found):
-                found = await _eagerly(found, when_it_waits)
-            elif inspect.isawaitable(found):
-                found = await found
+            returned = code(context, *given)
+            if when_it_waits is not None and inspect.iscoroutine(returned):
+                returned = await _eagerly(returned, when_it_waits)
+            elif inspect.isawaitable(returned):
+                returned = await returned
         except HandlerStopped:
             if context.failure is None:
                 raise
@@ -251,7 +251,7 @@ class HandlerRun:
             raise context.failure or classify(error) from None
         if context.failure is not None:  # whatever the handler made of it
             raise context.failure
-        return found
+        return returned
 
     def _read_state(self) -> Any:  # noqa: ANN401
         try:
@@ -264,26 +264,26 @@ class HandlerRun:
         if text != (self._state or "null"):
             self._end.state = text
 
-    async def _checked_result(self, found: object) -> PreparedRecord:
+    async def _checked_result(self, returned: object) -> PreparedRecord:
         """Validate what ``prepare`` returned: its events exist, are pending, and are reserved once."""
-        if isinstance(found, Mapping):
+        if isinstance(returned, Mapping):
             try:
-                found = Prepared(**found)
+                returned = Prepared(**returned)
             except TypeError as error:
                 raise _fault(f"prepare returned another mapping: {error}", error) from None
-        if not isinstance(found, Prepared):
-            raise _fault(f"prepare must return Prepared(…), and returned {type(found).__name__}")
-        reservations, events = await self._reserved(found.reservations)
-        _json(found.data, "the data of the prepare result")
-        _read_data(self._handler, found.data)  # before anything is reserved for it
-        wake_at_ms, problem = wake_time(found.wake_at)
+        if not isinstance(returned, Prepared):
+            raise _fault(f"prepare must return Prepared(…), and returned {type(returned).__name__}")
+        reservations, events = await self._reserved(returned.reservations)
+        _json(returned.data, "the data of the prepare result")
+        _read_data(self._handler, returned.data)  # before anything is reserved for it
+        wake_at_ms, problem = wake_time(returned.wake_at)
         if problem:
             _log.warning('flow "%s", handler "%s": %s', self._context.flow, self._handler.name, problem)
         self._end.caused = [each.number for each in events if each.caused]
         return PreparedRecord(
             key=self._run.id, reservations=tuple((each.topic, tuple(each.ids)) for each in reservations),
-            numbers=tuple(each.number for each in events), data=found.data, wake_at_ms=wake_at_ms,
-            title=str(found.title or "")[:MAX_TITLE],
+            numbers=tuple(each.number for each in events), data=returned.data, wake_at_ms=wake_at_ms,
+            title=str(returned.title or "")[:MAX_TITLE],
         )  # fmt: skip
 
     async def _reserved(self, given: Iterable[object]) -> tuple[list[Reservation], list[FlowEvent]]:
@@ -354,33 +354,33 @@ async def reconcile(
     code = handler.part("reconcile")
     assert code is not None  # noqa: S101 - the definition says that it has it
     try:
-        found = code(context, _shown(handler, prepared))
-        if inspect.isawaitable(found):
-            found = await found
+        answer = code(context, _shown(handler, prepared))
+        if inspect.isawaitable(answer):
+            answer = await answer
     except (Exception, HandlerStopped) as error:
         return Reconciled("unknown", kept_failure((context.failure or classify(error)).issue))
     finally:
         context.close()
     if context.failure is not None:
         return Reconciled("unknown", kept_failure(context.failure.issue))
-    return _answer(found)
+    return _answer(answer)
 
 
-def _answer(found: object) -> Reconciled:
-    if isinstance(found, NotApplied) or found is NotApplied:
+def _answer(answer: object) -> Reconciled:
+    if isinstance(answer, NotApplied) or answer is NotApplied:
         return Reconciled("not_applied")
-    if isinstance(found, Applied) or found is Applied:
-        result = found.result if isinstance(found, Applied) else None
+    if isinstance(answer, Applied) or answer is Applied:
+        result = answer.result if isinstance(answer, Applied) else None
         try:
             json_text(result, "the result of reconcile", MAX_KEPT)
         except ValueError as error:
             return Reconciled("unknown", str(error))
         return Reconciled(Mutation(MutationStatus.APPLIED, result))
-    if isinstance(found, Unknown) or found is Unknown:
+    if isinstance(answer, Unknown) or answer is Unknown:
         return Reconciled("unknown")
     return Reconciled(
         "unknown",
-        f"reconcile must return Applied, NotApplied or Unknown, and returned {type(found).__name__}",
+        f"reconcile must return Applied, NotApplied or Unknown, and returned {type(answer).__name__}",
     )
 
 

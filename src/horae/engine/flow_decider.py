@@ -66,7 +66,7 @@ class FlowDecider(Decider):
         self.host = host
         self._journal = FlowJournal(node.store, node.membership, node.clock, host)
         self._now = node.worker.shared_now
-        self._verify = False  # whether reservations are looked at closely, because some were gone
+        self._verify = False  # whether each reservation is checked, because some were gone
         self._states: OrderedDict[int, tuple[int, dict[str, str]]] = OrderedDict()
         """The state of handlers by flow, with the number of runs it is from: another node may have run the flow since."""
         self._next_at_ms: int | None = None  # when the next flow is due, as far as this node knows
@@ -139,16 +139,17 @@ class FlowDecider(Decider):
         stored = await records.runs_by_id([run.id for run in runs])
         claimed = []
         for run in runs:
-            lane, found = lanes[int(run.schedule_id)], stored[run.id]
+            lane, flow_run = lanes[int(run.schedule_id)], stored[run.id]
             hosted = self.host.find(lane.flow_id, lane.revision)
-            handler = None if hosted is None else hosted.flow.handler(found.handler)
+            handler = None if hosted is None else hosted.flow.handler(flow_run.handler)
             begins = (
-                found.phase in {Phase.EXECUTING, Phase.PREPARING, Phase.EMITTING} or lane.task is not Task.RUN
+                flow_run.phase in {Phase.EXECUTING, Phase.PREPARING, Phase.EMITTING}
+                or lane.task is not Task.RUN
             )
             if hosted is None or handler is None or not begins:
                 self.node.worker.refuse(self.name, run)
             else:
-                claimed.append(Claimed(hosted, handler, lane, found, run))
+                claimed.append(Claimed(hosted, handler, lane, flow_run, run))
         return await self._launches(records, claimed)
 
     async def prune(self, now: int) -> int:
@@ -257,22 +258,22 @@ class FlowDecider(Decider):
                 work.lanes[flow_id] = _replace(lane, next_at_ms=batch.now)
                 batch.unclaimed += 1
                 continue
-            found = _begin(batch, lane, hosted, handler, task=choice.task, earlier=earlier)
-            if found.run.phase is Phase.EMITTING and found.run.retry_of is not None:
-                handed_over.append((found.run.retry_of, found.run.id, read_prepared(found.run).numbers))
-            work.lanes[flow_id] = found.lane
-            claimed.append(found)
+            claim = _begin(batch, lane, hosted, handler, task=choice.task, earlier=earlier)
+            if claim.run.phase is Phase.EMITTING and claim.run.retry_of is not None:
+                handed_over.append((claim.run.retry_of, claim.run.id, read_prepared(claim.run).numbers))
+            work.lanes[flow_id] = claim.lane
+            claimed.append(claim)
         if handed_over:
             await work.records.hand_over(handed_over)
         return claimed
 
     async def _earlier_runs(self, work: FlowResults) -> dict[str, FlowRun]:
-        """The runs that those are tried again for, or reconciled, which are due now."""
+        """The failed runs that are retried or reconciled now, by id."""
         ids = [lane.trouble.run_id for lane in work.lanes.values() if lane.run_id is None and lane.trouble]
         return await work.records.runs_by_id(ids) if ids else {}
 
     async def _oldest(self, work: FlowResults, lane: Lane, now: int) -> dict[str, int]:
-        """When the oldest pending events were published, if that matters: several consumers are due."""
+        """When the oldest pending event of each topic was published; read only if several consumers are due."""
         if lane.trouble is not None or lane.paused:
             return {}
         due = due_handlers(lane, work.flows[lane.flow_id].definition, now)
@@ -285,7 +286,7 @@ class FlowDecider(Decider):
     # Launching
 
     async def _launches(self, records: FlowRecords, claimed: Sequence[Claimed]) -> list[Launch]:
-        """What the claimed attempts need: states, and the pending events that they will read."""
+        """The launches of claimed attempts, with their states and the pending events that they will read."""
         running = [each for each in claimed if each.lane.task is Task.RUN]
         states = await self._known_states(records, running)
         peeked = await self._prefetch(records, running)
@@ -331,10 +332,10 @@ class FlowDecider(Decider):
         if unknown:
             read = await records.states([lane.flow_id for lane in unknown])
             for lane in unknown:
-                mine = {
+                states_of_flow = {
                     handler: state for (flow_id, handler), state in read.items() if flow_id == lane.flow_id
                 }
-                self._states[lane.flow_id] = (lane.runs, mine)
+                self._states[lane.flow_id] = (lane.runs, states_of_flow)
             known |= read
         while len(self._states) > MAX_KNOWN_STATES:
             self._states.popitem(last=False)
@@ -354,8 +355,8 @@ class FlowDecider(Decider):
                     ]
         peeked: dict[tuple[int, str], list[FlowEvent]] = {}
         for limit, topics in wanted.items():
-            found = await records.prefetch(topics, limit)
-            peeked |= {topic: Prefetched(found.get(topic, ()), limit) for topic in topics}
+            events = await records.prefetch(topics, limit)
+            peeked |= {topic: Prefetched(events.get(topic, ()), limit) for topic in topics}
         return peeked
 
 
@@ -372,7 +373,7 @@ class Prefetched(list[FlowEvent]):
 
 
 class Events:
-    """What the context of a run reads: the data read with the claim, and the database for everything else."""
+    """The events that a run's context reads: those read with the claim, and all others from the database."""
 
     def __init__(
         self,
@@ -396,7 +397,7 @@ class Events:
                 return await FlowRecords(transaction).pending(self._flow_id, topic, limit)
 
     async def by_message(self, topic: str, message_ids: Sequence[str]) -> Sequence[FlowEvent]:
-        """Some events of a topic."""
+        """The events of a topic with the given message ids."""
         with self._host.using_store():
             async with self._store.reading() as transaction:
                 return await FlowRecords(transaction).events_by_message(self._flow_id, topic, message_ids)

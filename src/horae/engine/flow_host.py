@@ -17,7 +17,7 @@ class Fixer(Protocol):
     """Repairs handlers: the port of auto-fix."""
 
     async def fix(self, flow: Flow, run: FlowRun) -> Flow | None:
-        """A new version of a flow, after one of its runs failed for its handler's fault; ``None`` if there is none."""
+        """Return a new version of a flow whose handler failed in a run; ``None`` if there is no fix."""
 
 
 class HostedFlow(NamedTuple):
@@ -55,8 +55,8 @@ class FlowHost:
 
     def find(self, flow_id: int, revision: str) -> HostedFlow | None:
         """A flow, if this process hosts that version of it."""
-        found = self._hosted.get(flow_id)
-        return found if found is not None and found.stored.revision == revision else None
+        hosted = self._hosted.get(flow_id)
+        return hosted if hosted is not None and hosted.stored.revision == revision else None
 
     def hosts(self, flow_id: int) -> HostedFlow | None:
         """A flow, whatever version of it this process hosts."""

@@ -42,7 +42,7 @@ _NOT_CALLED = {AttemptEnd.STOPPED, AttemptEnd.UNLAUNCHED, AttemptEnd.NOT_ADMITTE
 
 
 class ReservationsGoneError(Exception):
-    """Some events that runs should consume are not reserved by them: the transaction is rolled back and repeated with a check of each
+    """A run should consume events that it has not reserved: the transaction is rolled back and repeated with a check of each
     reservation.
     """
 
@@ -108,7 +108,7 @@ class FlowResults:
             self.flows |= await self.records.flows_by_id(unknown)
 
     async def _fail_lost_reservations(self, held: Sequence[AttemptResult]) -> None:
-        """Let those commits fail whose events were skipped since they were reserved or looked at."""
+        """Turn commits into failures if their events were skipped after they were reserved or read."""
         ends = [each.value for each in held if _is_commit(each)]
         numbers = [number for end in ends if end.prepared is not None for number in end.prepared.numbers]
         events = await self.records.events_by_number(numbers)

@@ -30,7 +30,7 @@ _NEVER = Retention()
 
 
 class MaintenanceReport(msgspec.Struct, frozen=True, kw_only=True):
-    """What a round of maintenance did."""
+    """The result of a round of maintenance."""
 
     rescued: int = 0
     """Runs of dead nodes that were given another attempt, or have failed."""
@@ -91,8 +91,8 @@ class Maintenance:
     async def _stop_reported(self, now: int) -> Recorded:
         """Stop runs of external workers that were asked to stop: no node has claimed them, so none sees the request."""
         async with self._store.transaction() as transaction:
-            asked = await transaction.stopping(0)
-            return await stop_reported(transaction, asked, now) if asked else []
+            stopping = await transaction.stopping(0)
+            return await stop_reported(transaction, stopping, now) if stopping else []
 
     async def rescue(self, dead: Sequence[int], now: int) -> int:
         """Give the runs of dead nodes another attempt, or record that they failed; then deregister the nodes."""
@@ -119,10 +119,10 @@ class Maintenance:
         while True:
             async with self._store.reading() as transaction:
                 keys = await transaction.without_next_time(after, PAGE)
-                found = await transaction.read_schedules(keys) if keys else []
-                stuck, going_on = await _stuck(transaction, found) if found else (set(), set())
+                schedules = await transaction.read_schedules(keys) if keys else []
+                stuck, going_on = await _stuck(transaction, schedules) if schedules else (set(), set())
             broken = []
-            for number, each in enumerate(found):
+            for number, each in enumerate(schedules):
                 if each.key in stuck or _has_times_ahead(each, going_on=each.key in going_on):
                     broken.append(each.key)
                 if number % EVALUATED_TOGETHER == 0:
@@ -143,7 +143,7 @@ class Maintenance:
         return stale
 
     async def prune(self, now: int) -> int:
-        """Remove what is past retention from the ledgers of some schedules, a page of them each round."""
+        """Remove what is past retention from the ledgers of one page of schedules; each round takes the next page."""
         async with self._store.reading() as transaction:
             keys = await transaction.known_keys(self._prune_after, PAGE)
             schedules = await transaction.read_schedules(keys) if keys else []
@@ -152,14 +152,14 @@ class Maintenance:
         known = [each for each in keys if each not in self.unreadable]  # of others the retention is unknown
         removed = 0
         for start in range(0, len(known), PRUNED_TOGETHER):
-            some = [
+            bounds = [
                 self._past(each, policies.get(each), now) for each in known[start : start + PRUNED_TOGETHER]
             ]
             for _ in range(PRUNING_PASSES):
                 async with self._store.transaction() as transaction:
-                    found = await transaction.prune(some)
-                removed += found
-                if found < PRUNED_ROWS:  # no ledger reached its limit, so none has more to delete
+                    deleted = await transaction.prune(bounds)
+                removed += deleted
+                if deleted < PRUNED_ROWS:  # no ledger reached its limit, so none has more to delete
                     break
         self._prune_after = keys[-1] if len(keys) == PAGE else BEGINNING
         return removed + await self._prune_requests(now)
@@ -176,9 +176,9 @@ class Maintenance:
         self, keys: Sequence[ScheduleKey], schedules: Sequence[Schedule], now: int
     ) -> None:
         """Make schedules that cannot be read due, so that the next decision sets them aside and says why."""
-        found = {each.key for each in schedules if each.unreadable}
-        self.unreadable = self.unreadable - set(keys) | found
-        new = [each.key for each in schedules if each.key in found and not each.state.attention]
+        unreadable = {each.key for each in schedules if each.unreadable}
+        self.unreadable = self.unreadable - set(keys) | unreadable
+        new = [each.key for each in schedules if each.key in unreadable and not each.state.attention]
         await self._mark_due(new, now)
 
     async def _mark_due(self, keys: Sequence[ScheduleKey], now: int) -> None:
@@ -200,16 +200,16 @@ class Maintenance:
         async with self._store.transaction() as transaction:
             waiting = dict(await transaction.waiting_for_node(now - self._config.attention_ms, PAGE))
             needy = {each: action for each, action in waiting.items() if action not in able}
-            found = await transaction.schedules(needy) if needy else []
+            schedules = await transaction.schedules(needy) if needy else []
             await transaction.advance(
                 Advance(
                     each.key, each.cursor_ms, now, msgspec.structs.replace(each.state, attention=sentence)
                 )
-                for each in found
+                for each in schedules
                 for sentence in [f'no living node can run the action "{needy[each.key]}"']
                 if each.state.attention != sentence and not each.unreadable
             )
-        return len(found)
+        return len(schedules)
 
 
 async def _stuck(

@@ -58,7 +58,7 @@ class Observer:
 
 
 class Observers:
-    """All observers; false while there are none. An exception of an observer is logged, and has no other effect."""
+    """All observers; false if there are none. An exception of an observer is logged and has no other effect."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -77,7 +77,7 @@ class Observers:
             try:
                 what(observer)
             except Exception:
-                _log.exception("an observer failed, and is told what follows all the same")
+                _log.exception("an observer failed; it is still told what follows")
 
     def launched(self, run: Run, at: int) -> None:
         """Tell all observers that an action is called."""

@@ -125,20 +125,20 @@ class ScheduleDecider(Decider):
             del schedules[key]
         if not schedules:
             return
-        found = self._within_bounds(schedules)
-        runs = await _open_runs(transaction, found)
+        taken = self._within_bounds(schedules)
+        runs = await _open_runs(transaction, taken)
         backfills: dict[ScheduleKey, list[Backfill]] = defaultdict(list)
-        for backfill in await transaction.open_backfills(list(found)):
+        for backfill in await transaction.open_backfills(list(taken)):
             backfills[backfill.schedule_key].append(backfill)
-        decisions = self._decide(found, runs, backfills, batch.now)
-        await _write(batch, found, runs, decisions)
+        decisions = self._decide(taken, runs, backfills, batch.now)
+        await _write(batch, taken, runs, decisions)
         batch.launches = await _launches(transaction, batch.claimed, schedules, batch.now)
         batch.decided = len(decisions)
         batch.more = len(due) == self._batch or len(decisions) < len(schedules)
-        told = [(found[key], decision) for key, decision in decisions.items()]
-        transaction.on_commit += (lambda: _log_attention(told),)
+        decided = [(taken[key], decision) for key, decision in decisions.items()]
+        transaction.on_commit += (lambda: _log_attention(decided),)
         if observers := self.node.observers:
-            transaction.on_commit += (lambda: observers.tell(lambda each: each.decided(told)),)
+            transaction.on_commit += (lambda: observers.tell(lambda each: each.decided(decided)),)
 
     async def _claim_released(self, batch: Batch) -> None:
         """Claim runs that other nodes released, and decide nothing: this node's time-zone data is older than theirs."""
@@ -198,11 +198,11 @@ class ScheduleDecider(Decider):
         for key, each in schedules.items():
             if steps > BATCH_STEPS:
                 break
-            mine = runs.get(key, ())
+            open_runs = runs.get(key, ())
             with shared_budget(QUESTION_STEPS) as spent:
-                decisions[key] = _decision(each, mine, backfills.get(key, ()), now, self._limits)
-            if len(mine) >= CROWD or self._crowded:
-                self._remember(key, len(mine))
+                decisions[key] = _decision(each, open_runs, backfills.get(key, ()), now, self._limits)
+            if len(open_runs) >= CROWD or self._crowded:
+                self._remember(key, len(open_runs))
             steps += spent.steps
         return decisions
 
@@ -226,9 +226,9 @@ async def _write(
 ) -> None:
     """Claim released runs of decided schedules, and write all decisions, with a statement for each kind of row."""
     transaction = batch.transaction
-    made = list(decisions.values())
-    new = [_claim(batch, run) for decision in made for run in decision.new]
-    changed = [_claim(batch, run) for decision in made for run in decision.changed]
+    all_decisions = list(decisions.values())
+    new = [_claim(batch, run) for decision in all_decisions for run in decision.new]
+    changed = [_claim(batch, run) for decision in all_decisions for run in decision.changed]
     touched = {run.id for run in changed}
     changed += _claim_all(
         batch,
@@ -241,17 +241,17 @@ async def _write(
     )
     await transaction.insert_runs(new)
     await transaction.update_runs(changed)
-    await transaction.ask_to_stop(run for decision in made for run in decision.stop)
+    await transaction.ask_to_stop(run for decision in all_decisions for run in decision.stop)
     await transaction.insert_unstarted_ranges(
-        unstarted for decision in made for unstarted in decision.unstarted
+        unstarted for decision in all_decisions for unstarted in decision.unstarted
     )
-    await transaction.update_backfills(each for decision in made for each in decision.backfills)
+    await transaction.update_backfills(each for decision in all_decisions for each in decision.backfills)
     await transaction.advance(_advances(schedules, decisions, batch))
     if gone := [schedules[key] for key, decision in decisions.items() if decision.remove]:
         await transaction.insert_versions(version_of(each, batch.now) for each in gone)
         await revoke_grants(transaction, gone, batch.now)
         await transaction.delete_schedules(each.key for each in gone)
-    if batch.unclaimed or any(decision.stop for decision in made):
+    if batch.unclaimed or any(decision.stop for decision in all_decisions):
         await transaction.notify()
 
 
@@ -261,7 +261,7 @@ def _claim(batch: Batch, run: Run) -> Run:
 
 
 def _claim_all(batch: Batch, runs: Iterator[Run]) -> list[Run]:
-    """Claim those of some released runs that this node can take; returns them."""
+    """Claim the released runs that this node can run; return those that it claimed."""
     return [claimed for run in runs if (claimed := batch.claim(run)) is not None]
 
 
@@ -286,9 +286,9 @@ async def _launches(
     *,
     claimed_before: bool = False,
 ) -> list[Launch]:
-    """What the attempts of claimed runs need. Grants are read only for schedules that run graphs.
+    """The launches of claimed runs. Grants are read only for schedules that run graphs.
 
-    ``claimed_before`` are those that another transaction claimed, which may have saved something for the first attempt.
+    ``claimed_before`` says that another transaction claimed the runs: it may have saved checkpoints for first attempts too.
     """
     if not runs:
         return []
@@ -328,24 +328,24 @@ def _denial(schedule: Schedule, grants: Mapping[str, Grant], now: int) -> Denial
 async def _with_inputs(
     transaction: Transaction, runs: Sequence[Run]
 ) -> tuple[Sequence[Run], Mapping[str, str]]:
-    """Claimed runs with their inputs; and why those of some cannot be read, by the ids of the runs."""
+    """Claimed runs with their inputs; and why an input cannot be read, by the id of its run."""
     left_out = [run.id for run in runs if run.input is NOT_READ]
     if not left_out:
         return runs, {}
-    found = {run.id: run for run in await transaction.runs_by_id(left_out)}
+    stored = {run.id: run for run in await transaction.runs_by_id(left_out)}
     read = [
-        run if run.input is not NOT_READ else msgspec.structs.replace(run, input=found[run.id].input)
+        run if run.input is not NOT_READ else msgspec.structs.replace(run, input=stored[run.id].input)
         for run in runs
     ]
-    return read, {run.id: run.failure or "" for run in found.values() if run.reason == UNREADABLE}
+    return read, {run.id: run.failure or "" for run in stored.values() if run.reason == UNREADABLE}
 
 
 async def _checkpoints(transaction: Transaction, run_ids: Sequence[str]) -> Mapping[str, list[Checkpoint]]:
-    """What earlier attempts of some runs saved; nothing is read for a first attempt."""
-    found: dict[str, list[Checkpoint]] = defaultdict(list)
+    """The checkpoints of the given runs, by run."""
+    checkpoints: dict[str, list[Checkpoint]] = defaultdict(list)
     for each in await transaction.checkpoints(run_ids) if run_ids else ():
-        found[each.run_id].append(each)
-    return found
+        checkpoints[each.run_id].append(each)
+    return checkpoints
 
 
 def _decision(
@@ -379,7 +379,7 @@ def _set_aside(schedule: Schedule, why: str) -> Decision:
 
 
 def _log_attention(decisions: Sequence[tuple[Schedule, Decision]]) -> None:
-    """Log the schedules that need attention since these decisions, and why."""
+    """Log the schedules that need attention because of these decisions, and why."""
     for schedule, decision in decisions:
         sentence = decision.state.attention
         if sentence and sentence != schedule.state.attention:

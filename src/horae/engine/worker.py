@@ -60,13 +60,13 @@ class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     unreadable: str = ""
     """Why the input of the run cannot be read; empty if it can."""
     checkpoints: Sequence[Checkpoint] = ()
-    """What earlier attempts of the run saved."""
+    """The checkpoints of earlier attempts of the run."""
     prepared: bool = False
-    """Whether its executor prepared it in the transaction that claimed it, after it was admitted."""
+    """Whether its executor prepared it in the transaction that claimed it; it was admitted before."""
     refusal: NotStartedError | None = None
     """Why its executor could not prepare it, if it could not."""
     call: Callable[[RunningAttempt], Awaitable[object]] | None = None
-    """What makes the attempt instead of an executor; its decider receives the return value unchanged."""
+    """Makes the attempt instead of an executor; its decider receives the return value unchanged."""
 
 
 class Decided:

@@ -88,7 +88,7 @@ class WorkflowRun:
         await self.save_all({place: record})
 
     async def save_all(self, records: Mapping[str, NodeRecord]) -> None:
-        """Save what is known of nodes, by their places; durable when this returns."""
+        """Save the records of nodes, by place; durable when this returns."""
         if not records:
             return
         try:
@@ -311,7 +311,7 @@ class _Walk:
         self._unsaved[self._place(name)] = record
 
     async def _followed(self, name: str, record: NodeRecord) -> NodeRecord:
-        """What is known of a node that ended, with the edges that are followed from it."""
+        """The record of a node that ended, with the edges that are followed from it."""
         gateway = is_gateway(self._plan.nodes[name])
         self._scope.add(name, record)  # conditions may ask for it
         followed: list[int] = []
@@ -361,7 +361,7 @@ class _Walk:
         return self._run.calls.begin(node, place, given, self._run.earlier.get(place))
 
     async def _see_quick_ends(self) -> None:
-        """Give actions that were called one turn of the event loop: those that wait for nothing have ended then."""
+        """Wait one turn of the event loop: called actions that wait for nothing have ended after it."""
         await asyncio.sleep(0)
         ended: dict[str, NodeRecord] = {}
         for name, (node, call) in self._calls.items():
@@ -393,15 +393,15 @@ class _Walk:
 
 
 def _earlier(context: Context) -> dict[str, NodeRecord]:
-    """What earlier attempts of the run saved of its nodes, by their places."""
-    found = {
+    """The records of nodes that earlier attempts of the run saved, by place."""
+    records = {
         key.removeprefix(PREFIX): msgspec.convert(context.checkpoints[key], NodeRecord)
         for key in context.checkpoints
         if key.startswith(PREFIX)
     }
     if context.after in _CARRIED_ON or context.attempt == 1:
-        return found
-    return {place: each for place, each in found.items() if not _is_unhandled(each)}
+        return records
+    return {place: each for place, each in records.items() if not _is_unhandled(each)}
 
 
 def _is_unhandled(record: NodeRecord) -> bool:

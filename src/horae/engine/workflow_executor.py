@@ -242,11 +242,11 @@ async def _asked(function: object, call: Callable[[], Any], context: Context, wh
 
 
 def _wanted(context: Context) -> WorkflowInput:
-    found = workflow_of(Action(kind=WORKFLOW, input=context.input))
-    if found is None:
+    workflow = workflow_of(Action(kind=WORKFLOW, input=context.input))
+    if workflow is None:
         reason = f'the input of "{context.schedule_id}" names no workflow_id, version and user_id'
         raise NotStartedError(reason, permanent=True)
-    return found
+    return workflow
 
 
 def missing(wanted: WorkflowInput) -> NotStartedError:

@@ -21,12 +21,12 @@ from horae.workflow.document import ActionNode
 from horae.workflow.node_checkpoint import NodeRecord, NodeState
 
 SaveRecord = Callable[[str, NodeRecord], Awaitable[None]]
-"""Saves what is known of a node at a place, durably."""
+"""Saves the record of a node at a place, durably."""
 _replace = msgspec.structs.replace
 
 
 class WorkflowServices(msgspec.Struct, frozen=True):
-    """What all nodes of a run share."""
+    """The services that all nodes of a run share."""
 
     executors: Executors
     clock: Clock
@@ -82,7 +82,7 @@ class NodeCalls:
             task.exception()  # so that asyncio does not complain that it was never read
 
     async def run(self, node: ActionNode, place: str, given: Any, earlier: NodeRecord | None) -> NodeRecord:  # noqa: ANN401 - any JSON
-        """Attempt an action as often as its retry allows; ``earlier`` is what an earlier attempt of the run saved."""
+        """Attempt an action as often as its retry allows; ``earlier`` is the record that an earlier attempt of the run saved."""
         now = self._services.now
         record = NodeRecord(state=NodeState.RUNNING, input=given, attempts=1, started_at_ms=now())
         if earlier is not None:
@@ -135,7 +135,7 @@ class NodeCalls:
         return self._failed(node, call, TimeoutError(f"it took longer than its timeout, {timeout_ms} ms"))
 
     def quick_end(self, node: ActionNode, call: NodeCall) -> NodeRecord | None:
-        """What is known of a node if its action has ended already and is not attempted again; else it must be followed."""
+        """The record of a node whose action has ended and is not attempted again; ``None`` if the call must be followed."""
         if not call.task.done():
             return None
         record = self.ended(node, call)
@@ -145,7 +145,7 @@ class NodeCalls:
         return record
 
     def ended(self, node: ActionNode, call: NodeCall) -> NodeRecord:
-        """What is known of a node whose action has ended: it succeeded, failed, or is attempted again."""
+        """The record of a node whose action has ended: it succeeded, failed, or is attempted again."""
         try:
             output = call.task.result()
             self._check(output)

@@ -1,4 +1,4 @@
-"""What expressions of a workflow's run can refer to: the run's input, earlier results, and the item of a loop."""
+"""The names that expressions of a workflow's run can use: the run's input, earlier results, and the item of a loop."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scope:
         return await self._pool.evaluate(text, self._data(text))
 
     def _data(self, text: str) -> dict[str, Any]:
-        """What an expression refers to."""
+        """The values that an expression refers to."""
         data = {name: value for name, value in self.names.items() if _NAMES[name].search(text)}
         wanted = nodes_in(text)
         if wanted is None or wanted:
@@ -63,7 +63,7 @@ class Scope:
         return values
 
     async def holds(self, text: str | None) -> bool:
-        """Whether a condition is true; none is."""
+        """Whether a condition is true; no condition is."""
         if text is None:
             return True
         value = await self.value(text)

@@ -119,9 +119,9 @@ class _DecisionBuilder:
         self.end_pause()
         self.skip_next()
         self.take()
-        self.go_on_with(backfills)
+        self.continue_backfills(backfills)
         waiting = self.startable()
-        asked = self.judge(waiting)
+        stop = self.judge(waiting)
         self.count(waiting)
         self.again = self.again or (
             self.due.next_fire is not None and self.due.next_fire <= self.now and not self.state.buffer_full
@@ -133,7 +133,7 @@ class _DecisionBuilder:
             cursor_ms=cursor_ms,
             next_at_ms=next_at_ms,
             unstarted=(*self.unstarted, *self.due.unstarted),
-            stop=asked,
+            stop=stop,
             backfills=tuple(step.backfill for step in self.steps if step.moved),
             remove=remove,
         )
@@ -201,7 +201,7 @@ class _DecisionBuilder:
     def waiting(self) -> int:
         return sum(run.status in WAITING for run in self.runs)
 
-    def go_on_with(self, backfills: Sequence[Backfill]) -> None:
+    def continue_backfills(self, backfills: Sequence[Backfill]) -> None:
         """Add the runs of the schedule's backfills in this pass, after the automatic starts."""
         if not backfills:
             return
@@ -303,9 +303,9 @@ class _DecisionBuilder:
         ]
         verdict = judge_overlap(starts, len(going_on) - free, policies.max_concurrent, free=free)
         changes.apply(verdict, waiting)
-        asked = self.make_way(verdict, going_on) if verdict.cancel or verdict.terminate else ()
+        stop = self.make_way(verdict, going_on) if verdict.cancel or verdict.terminate else ()
         changes.release([run for run in ready if not changes.has_ended(run)])
-        return asked
+        return stop
 
     def make_way(self, verdict: Verdict, going_on: list[Run]) -> tuple[Run, ...]:
         """Make room for a start that replaces others: cancel blocking runs that no node runs, and return the running ones to stop."""

@@ -29,7 +29,7 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class Mismatch(msgspec.Struct, frozen=True):
-    """Its key was used for another graph or another input."""
+    """The key of the request was used for another graph or another input."""
 
 
 Verdict = New | InProgress | Stored | Mismatch

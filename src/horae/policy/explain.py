@@ -251,20 +251,20 @@ def explain(facts: Facts, now: int) -> Explanation:
         )
     automatic = [run for run in facts.runs if run.is_automatic] if standing.exists else []
     if automatic:
-        found = _of_run(blank, automatic[-1], facts.schedule)
+        explanation = _of_run(blank, automatic[-1], facts.schedule)
     elif facts.unstarted is not None and standing.exists:
-        found = _of_range(blank, facts, facts.unstarted)
+        explanation = _of_range(blank, facts, facts.unstarted)
     elif (
         facts.schedule is not None
         and standing.exists
         and is_undecided(facts.schedule, standing.instant * 1000)
     ):
-        found = _of_slot_ahead(blank, facts, facts.schedule, now)
+        explanation = _of_slot_ahead(blank, facts, facts.schedule, now)
     elif place.verdict is not None:
-        found = _of_no_spec(blank, place)
+        explanation = _of_no_spec(blank, place)
     else:
-        found = _said(blank, *_of_spec(facts))
-    return _replace(found, sentence=f"{found.sentence}{''.join(map(_by_hand, blank.runs))}.")
+        explanation = _said(blank, *_of_spec(facts))
+    return _replace(explanation, sentence=f"{explanation.sentence}{''.join(map(_by_hand, blank.runs))}.")
 
 
 def _of_run(blank: Explanation, run: Run, schedule: Schedule | None) -> Explanation:

@@ -28,7 +28,7 @@ _replace = msgspec.structs.replace
 
 
 class Choice(NamedTuple):
-    """What an idle flow does now (``None``: nothing), and if nothing, when to decide again."""
+    """The handler that an idle flow runs now; if it is ``None``, when to decide again."""
 
     handler: str | None = None
     task: Task = Task.RUN

@@ -40,24 +40,24 @@ def after_failure(
         name: getattr(before, name) if before is not None else 0
         for name in ("transients", "logic_failures", "fixes", "reconciliations", "crashes")
     }
-    found = _replace(failed, **counts)
+    trouble = _replace(failed, **counts)
     match failed.status:
         case FlowStatus.TRANSIENT:
-            return _after_transient(found, now)
+            return _after_transient(trouble, now)
         case FlowStatus.LOGIC:
-            return _after_logic_failure(found, now, has_fixer=has_fixer)
+            return _after_logic_failure(trouble, now, has_fixer=has_fixer)
         case FlowStatus.RECONCILIATION:
             return _replace(
-                found, reconciliations=0, retry_at_ms=now if reconciles else None, exhausted=not reconciles
+                trouble, reconciliations=0, retry_at_ms=now if reconciles else None, exhausted=not reconciles
             )
         case FlowStatus.CRASHED:
-            crashes = found.crashes + 1
+            crashes = trouble.crashes + 1
             again = crashes <= max_crashes
-            return _replace(found, crashes=crashes, retry_at_ms=now if again else None, exhausted=not again)
+            return _replace(trouble, crashes=crashes, retry_at_ms=now if again else None, exhausted=not again)
         case FlowStatus.INTERNAL:
-            return _replace(found, retry_at_ms=None, exhausted=True)
+            return _replace(trouble, retry_at_ms=None, exhausted=True)
         case FlowStatus.APPROVAL:
-            return _replace(found, retry_at_ms=None)
+            return _replace(trouble, retry_at_ms=None)
         case FlowStatus.ACTIVE | FlowStatus.COMMITTED:
             raise ValueError(f"a run that is {failed.status} did not fail")
 

@@ -100,8 +100,8 @@ def schedule_words(flow: FlowDefinition) -> str:
     producers = [each for each in flow.handlers if each.kind is HandlerKind.PRODUCER]
     if not producers:
         return "Runs when something new arrives"
-    said = list(dict.fromkeys(producer_words(each) for each in producers))
-    return "; ".join([said[0], *(f"{each[:1].lower()}{each[1:]}" for each in said[1:])])
+    sentences = list(dict.fromkeys(producer_words(each) for each in producers))
+    return "; ".join([sentences[0], *(f"{each[:1].lower()}{each[1:]}" for each in sentences[1:])])
 
 
 def producer_words(producer: HandlerDefinition) -> str:

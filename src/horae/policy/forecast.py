@@ -141,7 +141,7 @@ class ForecastBuilder:
         return self._left <= 0
 
     def add(self, schedules: Iterable[Schedule]) -> None:
-        """Count the starts of some schedules; paused ones, and those without remaining starts, have none."""
+        """Count the starts of schedules; paused ones, and those without remaining starts, have none."""
         alike: Counter[str] = Counter()
         for schedule in schedules:
             state = schedule.state

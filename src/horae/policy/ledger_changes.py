@@ -35,7 +35,7 @@ _replace = msgspec.structs.replace
 
 
 class Decision(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """What the engine must write for one schedule before it starts the released runs."""
+    """The decision for one schedule: the engine writes it before it starts the released runs."""
 
     new: tuple[Run, ...] = ()
     """Runs that did not exist before, waiting, released or ended."""

@@ -72,14 +72,14 @@ def resumption(
     if not schedule.state.paused:
         return Resumption(on_resume=way, other=other, sentence="It was not paused.")
     try:
-        found = _found(schedule, spec, runs, now, limits, way=way, other=other)
+        predicted = _predict(schedule, spec, runs, now, limits, way=way, other=other)
     except SpecTooCostlyError:
         sentence = "Its spec is too costly to find out which slots fell due in the pause."
         return Resumption(on_resume=way, other=other, sentence=sentence)
-    return msgspec.structs.replace(found, sentence=_sentence(found))
+    return msgspec.structs.replace(predicted, sentence=_sentence(predicted))
 
 
-def _found(
+def _predict(
     schedule: Schedule,
     spec: Spec,
     runs: Sequence[Run],
@@ -125,11 +125,11 @@ def _slots_of(runs: Iterable[Run]) -> Slots | None:
 
 def _together(slots: Iterable[Slots]) -> Slots | None:
     """Merge several slots, or ranges of slots, into one group."""
-    found = list(slots)
-    if not found:
+    parts = list(slots)
+    if not parts:
         return None
-    first, last = min(each.start_ms for each in found), max(each.end_ms for each in found)
-    return Slots(sum(each.count for each in found), first, last)
+    first, last = min(each.start_ms for each in parts), max(each.end_ms for each in parts)
+    return Slots(sum(each.count for each in parts), first, last)
 
 
 def _sentence(found: Resumption) -> str:

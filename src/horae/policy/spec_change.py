@@ -1,4 +1,4 @@
-"""What an edit leaves due: an undecided slot that the new spec also names stays due, even after its nominal time and before its fire time."""
+"""The slots that an edit leaves due: undecided slots that the new spec also names, even between their nominal time and their fire time."""
 
 from __future__ import annotations
 

@@ -41,12 +41,12 @@ def outlook(schedule: Schedule, spec: Spec, now: int, waiting: int = 0) -> Outlo
     skip, left = state.skip_next, state.remaining_actions
     if not skips and (skip or left):
         resumed = msgspec.structs.replace(schedule, state=msgspec.structs.replace(state, paused=False))
-        found = len(due_at(resumed, spec, moment, _LIMITS).slots)
-        unstarted = min(skip, found)
-        skip, found = skip - unstarted, found - unstarted
+        due = len(due_at(resumed, spec, moment, _LIMITS).slots)
+        unstarted = min(skip, due)
+        skip, due = skip - unstarted, due - unstarted
         if policies.max_concurrent is None:
-            found = _starting_of(found, policies.overlap)
-        left = None if left is None else max(left - found - waiting, 0)
+            due = _starting_of(due, policies.overlap)
+        left = None if left is None else max(left - due - waiting, 0)
     return Outlook(cursor_ms, skip, left)
 
 

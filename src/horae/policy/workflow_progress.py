@@ -122,15 +122,15 @@ def candidates(plan: Plan, region: Region, name: str, state: NodeState) -> tuple
         kind = When.ERROR
     else:
         return ()
-    found = [
+    numbers = [
         number
         for number in region.outgoing.get(name, ())
         if (when := plan.edges[number].when) is kind or when is When.ALWAYS
     ]
     if is_gateway(plan.nodes[name]):
         # An edge without a condition comes last; the others stay in the order in which they are written.
-        found.sort(key=lambda number: plan.edges[number].condition is None)
-    return tuple(found)
+        numbers.sort(key=lambda number: plan.edges[number].condition is None)
+    return tuple(numbers)
 
 
 def is_gateway(node: Node) -> bool:

@@ -54,22 +54,22 @@ def _region(
     for name in region.order:
         record = records.get(prefix + name)
         if name in ended:
-            found = ended[name].state
+            node_state = ended[name].state
         elif name in state.skipped:
-            found = NodeState.SKIPPED
+            node_state = NodeState.SKIPPED
         elif not running:
-            found = NodeState.CANCELLED
+            node_state = NodeState.CANCELLED
         elif name in state.waiting:
-            found = NodeState.WAITING
+            node_state = NodeState.WAITING
         else:
-            found = NodeState.RUNNING if record is None else record.state
-        yield PlacedNode(prefix + name, plan.nodes[name], found, record)
+            node_state = NodeState.RUNNING if record is None else record.state
+        yield PlacedNode(prefix + name, plan.nodes[name], node_state, record)
         if is_loop(plan.nodes[name]):
             for number in _rounds(prefix + name, records):
                 inner = plan.regions[name]
                 within = f"{prefix}{name}/{number}/"
                 yield from _region(
-                    plan, inner, within, records, frozenset(), running=found is NodeState.RUNNING
+                    plan, inner, within, records, frozenset(), running=node_state is NodeState.RUNNING
                 )
 
 
