@@ -58,10 +58,6 @@ class FlowHost:
         hosted = self._hosted.get(flow_id)
         return hosted if hosted is not None and hosted.stored.revision == revision else None
 
-    def hosts(self, flow_id: int) -> HostedFlow | None:
-        """A flow, whatever version of it this process hosts."""
-        return self._hosted.get(flow_id)
-
     @contextmanager
     def using_store(self) -> Iterator[None]:
         """Count a handler that waits for the store."""

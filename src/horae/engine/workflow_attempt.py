@@ -7,7 +7,7 @@ were saved are not run again.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -77,8 +77,7 @@ class WorkflowRun:
             for name in self.plan.root.order
             if name in end.ended and isinstance(self.plan.nodes[name], EndNode)
         ]
-        outputs = {name: end.scope.output(name) for name in reached}
-        return next(iter(outputs.values()), None) if len(outputs) < 2 else outputs
+        return _output(end.scope, reached)
 
     async def _region(self, region: Region, rounds: Rounds, scope: Scope) -> _RegionEnd:
         walk = _Walk(self, region, rounds, scope)
@@ -172,9 +171,13 @@ class WorkflowRun:
         end = await self._region(region, (*rounds, (loop, index)), scope.within(item, index))
         if end.failures:
             return None, f"round {index}: {end.failures[0]}"
-        sources = round_sources(region, end.ended)
-        outputs = {name: end.scope.output(name) for name in sources}
-        return (next(iter(outputs.values()), None) if len(outputs) < 2 else outputs), ""
+        return _output(end.scope, round_sources(region, end.ended)), ""
+
+
+def _output(scope: Scope, names: Sequence[str]) -> Any:  # noqa: ANN401 - any JSON
+    """The output of the only node, or those of several nodes by name."""
+    outputs = {name: scope.output(name) for name in names}
+    return next(iter(outputs.values()), None) if len(outputs) < 2 else outputs
 
 
 def fired_triggers(plan: Plan, trigger: str | None) -> frozenset[str]:
