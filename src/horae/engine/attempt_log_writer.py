@@ -59,7 +59,7 @@ class AttemptLogWriter:
             except StoreUnavailableError:
                 continue  # the engine says so; the lines wait
             except Exception:
-                _log.exception("the logs of running attempts could not be written, which is tried again")
+                _log.exception("the logs of running attempts could not be written; they are tried again")
         self._task = None
 
     async def write(self) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import lru_cache, partial
@@ -76,24 +75,18 @@ class FlowDecider(Decider):
 
     # The seam
 
-    async def run_batch(
-        self,
-        now: int,
-        results: Sequence[AttemptResult] = (),
-        excluded: AbstractSet[str] = frozenset(),
-        *,
-        free_capacity: int,
-    ) -> int | None:
-        if self.host.is_empty and not results:
+    async def run_batches(self, now: int) -> int | None:
+        if self.host.is_empty and not self.node.worker.has_results(self.name):
+            self._unclaimed = False
             return None
         with self._forgetting_states():
             try:
-                return await super().run_batch(now, results, excluded, free_capacity=free_capacity)
+                return await super().run_batches(now)
             except ReservationsGoneError:
                 self._states.clear()
                 self._verify = True
             try:
-                return await super().run_batch(now, results, excluded, free_capacity=free_capacity)
+                return await super().run_batches(now)
             finally:
                 self._verify = False
 
@@ -263,8 +256,7 @@ class FlowDecider(Decider):
                 handed_over.append((claim.run.retry_of, claim.run.id, read_prepared(claim.run).numbers))
             work.lanes[flow_id] = claim.lane
             claimed.append(claim)
-        if handed_over:
-            await work.records.hand_over(handed_over)
+        await work.records.hand_over(handed_over)
         return claimed
 
     async def _earlier_runs(self, work: FlowResults) -> dict[str, FlowRun]:

@@ -290,17 +290,12 @@ class FlowResults:
         if not await records.end_runs(self._ended, self._consumed, states, self.now):
             raise ReservationsGoneError
         await records.insert_runs(self._begun)
-        if self._released:
-            await records.release(self._released)
-        if self._handed_over:
-            await records.hand_over(self._handed_over)
-        if self._published:
-            await records.publish(self._published)
-        if self._inputs:
-            await records.register_inputs(self._inputs)
-            await records.cause(self._causes)
-        if self._inherited:
-            await records.inherit_causes(self._inherited)
+        await records.release(self._released)
+        await records.hand_over(self._handed_over)
+        await records.publish(self._published)
+        await records.register_inputs(self._inputs)
+        await records.cause(self._causes)
+        await records.inherit_causes(self._inherited)
 
 
 def _is_commit(result: AttemptResult) -> bool:
