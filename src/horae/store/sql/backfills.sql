@@ -1,4 +1,4 @@
--- The latest backfills of a schedule, newest first; those before one, by its number.
+-- The latest backfills of a schedule with numbers below another, newest first.
 SELECT {columns(backfill)} FROM backfill
 WHERE schedule_key = :key AND number < CAST(:before AS BIGINT)
 ORDER BY number DESC

@@ -1,2 +1,2 @@
--- Some runs without their inputs: whose claim they are under, and whether they were asked to stop.
+-- The runs with the given ids, without their inputs: for their claims and stop requests.
 SELECT {columns(run_without_input)} FROM run WHERE id {among(ids, text)}

@@ -1,2 +1,2 @@
--- What is known of an execution request.
+-- The record of an execution request.
 SELECT {columns(execution)} FROM execution WHERE user_id = :user_id AND key = :key

@@ -1,2 +1,2 @@
--- What handlers of some flows kept.
+-- The states of the handlers of the given flows.
 SELECT flow_id, handler, state FROM flow_state WHERE flow_id {among(ids, bigint)}

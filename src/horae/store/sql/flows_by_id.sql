@@ -1,2 +1,2 @@
--- Some flows.
+-- The flows with the given ids.
 SELECT {columns(flow)} FROM flow WHERE flow_id {among(ids, bigint)}

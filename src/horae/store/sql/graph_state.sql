@@ -1,2 +1,2 @@
--- What is kept of a graph's state while it runs.
+-- The stored parts of a graph's state.
 SELECT key, value FROM graph_state WHERE run_id = :run_id

@@ -1,2 +1,2 @@
--- A page of the keys of all schedules that there ever were: the ledger of deleted ones is kept too.
+-- A page of the keys of all schedules, including deleted ones, whose ledgers are kept too.
 SELECT schedule_key FROM generation WHERE schedule_key > :after ORDER BY schedule_key LIMIT :limit

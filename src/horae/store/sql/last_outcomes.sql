@@ -1,2 +1,2 @@
--- What the latest runs of some schedules left to the next.
+-- The last outcomes of the given schedules, for their next runs.
 SELECT {columns(last_outcome)} FROM last_outcome WHERE schedule_key {among(keys, text)}

@@ -1,4 +1,4 @@
--- What became of the latest run of each of some schedules, and of its latest slots that did not start.
+-- The outcomes of the latest run and of the latest unstarted range of each of the given schedules.
 SELECT run.schedule_key, run.status, run.nominal_ms, run.decided_at_ms, run.id
 FROM schedule JOIN run ON run.number = (SELECT max(number) FROM run AS r WHERE r.schedule_key = schedule.key)
 WHERE schedule.key {among(keys, text)}

@@ -1,3 +1,3 @@
--- The same as calendars_named; no other transaction can change or delete them until this one ends.
+-- Like calendars_named, but locked: no other transaction can change or delete them until this one ends.
 {include(calendars_named)}
 {share_lock(calendar)}

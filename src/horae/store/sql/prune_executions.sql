@@ -1,4 +1,4 @@
--- Forget executions of before a moment.
+-- Delete the oldest executions from before a moment.
 DELETE FROM execution WHERE (user_id, key) IN (
     SELECT user_id, key FROM execution WHERE created_at_ms < :before_ms ORDER BY created_at_ms LIMIT :limit
 )

@@ -1,5 +1,5 @@
 -- Delete the oldest consumed and skipped events that are past the retention of their flows, by age or by number; a few at a time.
--- Those of an input that has an open event stay.
+-- Events of an input that has an open event stay.
 {delete_each(flow_event, number)} (
     SELECT e.number FROM flow_event AS e
     WHERE e.flow_id = new.flow_id AND e.ended_at_ms IS NOT NULL

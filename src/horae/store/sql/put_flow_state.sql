@@ -1,4 +1,4 @@
--- Keep what a handler hands to its next run.
+-- Store the state that a handler passes to its next run.
 INSERT INTO flow_state ({inserted(flow_state)})
 {values} {new(flow_state)} {end_values}
 ON CONFLICT (flow_id, handler) DO UPDATE SET state = excluded.state

@@ -1,4 +1,4 @@
--- Some schedules, in the order of their ids and owners, without a lock.
+-- The given schedules in the order of their ids and owners, not locked.
 SELECT {columns(schedule)}
 FROM schedule JOIN due ON due.schedule_key = schedule.key
 WHERE key {among(keys, text)}

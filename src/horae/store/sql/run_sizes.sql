@@ -1,4 +1,4 @@
--- The numbers and sizes of the latest runs of a schedule, newest first; those before one, by its number.
+-- The numbers and sizes of the latest runs of a schedule with numbers below another, newest first.
 SELECT number, {size(run)} FROM run
 WHERE schedule_key = :key AND number < CAST(:before AS BIGINT)
 ORDER BY number DESC

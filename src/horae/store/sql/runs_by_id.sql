@@ -1,2 +1,2 @@
--- Some runs.
+-- The runs with the given ids.
 SELECT {columns(run)} FROM run WHERE id {among(ids, text)}

@@ -1,2 +1,2 @@
--- Some runs by their numbers, newest first.
+-- The runs with the given numbers, newest first.
 SELECT {columns(run)} FROM run WHERE number {among(numbers, bigint)} ORDER BY number DESC

@@ -1,4 +1,4 @@
--- The same for the ranges of one owner's schedules.
+-- Like search_ranges, for the schedules of one owner.
 SELECT {columns(unstarted_range)}, {include(ledger_filter)}
 FROM unstarted_range
 WHERE owner = :owner AND owner <> '' AND (decided_at_ms, number) < (:before_ms, :before) AND decided_at_ms >= :since

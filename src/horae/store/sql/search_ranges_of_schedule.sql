@@ -1,4 +1,4 @@
--- The same for the ranges of one schedule: only its latest one grows, so their numbers are in order.
+-- Like search_ranges, for one schedule: only its latest range grows, so the numbers of its ranges are in order.
 SELECT {columns(unstarted_range)}, {include(ledger_filter)}
 FROM unstarted_range
 WHERE schedule_key = :schedule_key AND number < :before

@@ -1,4 +1,4 @@
--- The numbers of the latest runs before one, when each was decided, and the size of those that a search finds.
+-- The latest runs with numbers below another: number, when it was decided, and its size if it matches a search.
 SELECT number, decided_at_ms, CASE WHEN {include(ledger_filter)} THEN {size(run)} END
 FROM run
 WHERE number < :before AND number >= :least
