@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 from horae import App
-from horae.face.service import _routers, part_of
+from horae.face.service import ROUTERS, part_of
 from tests.support.service import service_of
 
 LOADED = """
@@ -25,7 +25,7 @@ def test_what_no_route_needs_is_not_loaded():
 
 
 def test_every_path_brings_its_routes_and_no_others():
-    paths = [route.path for router in _routers() for route in router.routes]
+    paths = [route.path for router in ROUTERS for route in router.routes]
     assert len(paths) > 60
     alone = service_of(App(":memory:"))
     assert not alone.routes

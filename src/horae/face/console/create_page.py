@@ -18,7 +18,7 @@ from horae.face.console.error_text import error_text
 from horae.face.console.name_list import calendars_text
 from horae.face.console.spec_form import DAYS, KINDS, schedule_of, spec_of, wrong_field
 from horae.face.console.visit import Visit
-from horae.face.service.route_helpers import READS
+from horae.face.service.route_helpers import READS, known_actions
 from horae.model import Action, instant
 from horae.policies import Policies
 from horae.spec import installed_zones
@@ -52,7 +52,7 @@ CHOICES: dict[str, Any] = {
 async def choices(visit: Visit, scope: ScopedOperations) -> dict[str, Any]:
     """What the fields of the form offer: also the actions of this service, and calendars of the schedule's owner."""
     calendars = [calendars_text([each.name]) for each in await scope.calendars.list()]
-    return {**CHOICES, "actions": await visit.actions(), "calendars": calendars}
+    return {**CHOICES, "actions": await known_actions(visit.app), "calendars": calendars}
 
 
 async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from horae.face.documents.schedule_documents import (
     documents_of,
     schedule_document,
 )
+from horae.face.service.route_helpers import known_actions
 from horae.spec import Spec, installed_zones
 
 EXAMPLE = """calendars:
@@ -70,7 +71,7 @@ def _told(error: HoraeError) -> list[str]:
 @get("/documents")
 async def documents_page(visit: Visit) -> Response[Any]:
     """The form that takes documents."""
-    text = EXAMPLE.replace("NAME", next(iter(await visit.actions()), "report"))
+    text = EXAMPLE.replace("NAME", next(iter(await known_actions(visit.app)), "report"))
     return _documents(visit, {"documents": text})
 
 
@@ -166,7 +167,7 @@ async def import_crontab(visit: Visit) -> Response[Any]:
             raise InvalidInputError(
                 "crontab", f"has {len(read.entries)} lines, and at most {MAX_ENTRIES} are taken at once"
             )
-        known = await visit.actions()
+        known = await known_actions(visit.app)
         chosen = [each for each in read.entries if f"command:{each.id}" in known]
         if form.get("do") != "import" or not chosen:
             return _crontab(visit, form, read, known)

@@ -88,11 +88,6 @@ class Visit:
         """The operations of one owner, the named one or else the caller, who owns what the page creates."""
         return own_operations(self.app, self.caller, self.query.get("owner"))
 
-    async def actions(self) -> list[str]:
-        """The actions that this service or another live node can run."""
-        announced = {action for node in await self.app.nodes() if node.alive for action in node.actions}
-        return sorted(announced | set(self.app.executors.actions))
-
     @property
     def now_in_zone(self) -> datetime:
         """The time that the viewer's clock shows."""

@@ -20,7 +20,7 @@ from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of
 from horae.face.console.visit import Visit
 from horae.face.documents.files import WORKFLOW_EXAMPLE, document_of
-from horae.face.service.route_helpers import READS
+from horae.face.service.route_helpers import READS, known_actions
 
 MAX_LISTED = 500
 """How many nodes of a run are listed with their inputs and outputs."""
@@ -78,7 +78,9 @@ async def new_workflow_page(visit: Visit) -> Response[Any]:
         document = view_of(WorkflowDocumentView, await visit.operations.workflows.get(workflow_id)).document
         document = {**document, "version": document["version"] + 1}
         text = msgspec.json.format(msgspec.json.encode(document), indent=2).decode()
-    return await _form(visit, text or EXAMPLE.replace("NAME", next(iter(await visit.actions()), "work")))
+    return await _form(
+        visit, text or EXAMPLE.replace("NAME", next(iter(await known_actions(visit.app)), "work"))
+    )
 
 
 @post("/workflows/new")

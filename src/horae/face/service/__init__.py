@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from litestar import Litestar, Request, Response, Router
@@ -24,7 +23,6 @@ from horae.face.service.grants import grants_router
 from horae.face.service.graph_execution import internal_router
 from horae.face.service.metrics import Metrics
 from horae.face.service.nodes import nodes_router
-from horae.face.service.once import once_router
 from horae.face.service.openapi import Document, document_of
 from horae.face.service.problems import (
     StatusError,
@@ -37,9 +35,8 @@ from horae.face.service.rate_limit import RateLimit
 from horae.face.service.request_reading import JsonRequest, check_address, check_parameters, known_parameters
 from horae.face.service.route_helpers import dependencies
 from horae.face.service.runs import runs_router
-from horae.face.service.schedules import schedules_router
-from horae.face.service.system import health, home, metrics, openapi, readiness
-from horae.face.service.usage import usage_router
+from horae.face.service.schedules import once_router, schedules_router
+from horae.face.service.system import system_router
 from horae.face.service.why import why_router
 from horae.face.service.worker_reports import count_failed, reports_router
 from horae.face.service.workflows import launcher_router, workflows_router
@@ -124,6 +121,11 @@ def part_of(path: str) -> tuple[str, ...]:
     return tuple(words[: 3 if words[:1] == ["api"] else 1])
 
 
+ROUTERS = (
+    schedules_router, once_router, runs_router, reports_router, why_router, bulk_router, calendars_router, nodes_router, grants_router,
+    flows_router, workflows_router, internal_router, registrar_router(), launcher_router, system_router,
+)  # fmt: skip
+"""The routes of the API, and those beside it. Each service registers copies of them."""
 SAFE = ("GET", "HEAD", "OPTIONS")
 """The methods that change nothing. Other routes that change nothing say so (``READS``)."""
 
@@ -157,7 +159,7 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
         return Console(app, config, authenticator, pace)
 
     service = Service(
-        _routers(),
+        ROUTERS,
         make_console,
         dependencies=provided,
         exception_handlers={
@@ -178,16 +180,6 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
     service.state.failed_reports = RateLimit(config.requests_per_second, app.clock.monotonic)
     service.state.metrics = counted or Metrics()
     service.state.openapi = Document(
-        lambda: document_of(_routers(), provided, __version__, app.executors.option_types)
+        lambda: document_of(ROUTERS, provided, __version__, app.executors.option_types)
     )
     return service
-
-
-@cache
-def _routers() -> tuple[Router, ...]:
-    """The routes of the API and of what is beside it; a service registers copies of them."""
-    return (
-        schedules_router(), once_router(), runs_router(), reports_router(), why_router(), bulk_router(),
-        calendars_router(), nodes_router(), grants_router(), usage_router(), flows_router(), workflows_router(), internal_router(),
-        registrar_router(), launcher_router(), Router("/", route_handlers=[health, readiness, metrics, openapi, home]),
-    )  # fmt: skip

@@ -19,7 +19,7 @@ from horae.face.service.schedules import check_backfills, new_schedule
 async def create_schedules(
     app: App, own: ScopedOperations, caller: Caller, data: CreateSchedules
 ) -> Response[PageView[CreatedView]]:
-    """All or none, at most 1,000 schedules and 100 backfills in one request. If each has a `request_id`, repeating the request
+    """All or none; at most 1,000 schedules and 100 backfills in one request. If each schedule has a `request_id`, repeating the request
     creates nothing and answers 200.
     """
     most = app.config.batch_limit
@@ -33,13 +33,13 @@ async def create_schedules(
 
 @post("/pause", summary="Pause many schedules", status_code=200)
 async def pause_schedules(operations: ScopedOperations, data: ManyByFilter) -> Changed:
-    """All schedules that match the filter, in batches; the answer says how many. If it is interrupted, repeat it to complete the change."""
+    """All schedules that match the filter, in batches. The answer says how many changed. If the request is interrupted, repeat it."""
     return Changed(changed=await operations.schedules.pause_all(filter_of(data.filter), data.note))
 
 
 @post("/resume", summary="Resume many schedules", status_code=200)
 async def resume_schedules(operations: ScopedOperations, data: ManyByFilter) -> Changed:
-    """All schedules that match the filter, in batches; the answer says how many. If it is interrupted, repeat it to complete the change."""
+    """All schedules that match the filter, in batches. The answer says how many changed. If the request is interrupted, repeat it."""
     return Changed(changed=await operations.schedules.resume_all(filter_of(data.filter), data.note))
 
 
@@ -49,7 +49,5 @@ async def count_schedules(operations: ScopedOperations, which: Which) -> Count:
     return Count(count=await operations.schedules.count(filter_of(which)))
 
 
-def bulk_router() -> Router:
-    """The routes of many schedules at once."""
-    handlers = [create_schedules, pause_schedules, resume_schedules, count_schedules]
-    return Router(f"{API}/bulk", route_handlers=handlers, tags=["bulk"])
+_HANDLERS = [create_schedules, pause_schedules, resume_schedules, count_schedules]
+bulk_router = Router(f"{API}/bulk", route_handlers=_HANDLERS, tags=["bulk"])

@@ -15,30 +15,28 @@ from horae.spec import SharedCalendar
 async def list_calendars(
     operations: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[CalendarView]:
-    """Those of the owner and those that all owners share, in the order of their names. A page ends early when it has 4 MiB."""
+    """The owner's calendars and those that all owners share, ordered by name. A page ends early at 4 MiB."""
     return page_of(CalendarView, await operations.calendars.list(cursor=cursor, limit=limit))
 
 
 @get("/{name:str}", summary="A shared calendar")
 async def get_calendar(operations: ScopedOperations, name: str) -> CalendarView:
-    """The owner's, or else the one that all owners share."""
+    """The owner's calendar, or else the one that all owners share."""
     return view_of(CalendarView, await operations.calendars.get(name))
 
 
 @put("/{name:str}", summary="Create or change a shared calendar")
 async def put_calendar(operations: ScopedOperations, name: str, data: SharedCalendar) -> CalendarView:
-    """Every schedule that excludes it changes with it, from now on; the answer says how many."""
+    """Every schedule that excludes the calendar changes with it, from now on. The answer says how many."""
     stored, changed = await operations.calendars.put(name, data)
     return view_of(CalendarView, stored, schedules=changed)
 
 
 @delete("/{name:str}", summary="Remove a shared calendar")
 async def delete_calendar(operations: ScopedOperations, name: str) -> None:
-    """Refused while a schedule excludes it."""
+    """Refused while a schedule excludes the calendar."""
     await operations.calendars.delete(name)
 
 
-def calendars_router() -> Router:
-    """The routes of shared calendars."""
-    handlers = [list_calendars, get_calendar, put_calendar, delete_calendar]
-    return Router(f"{API}/calendars", route_handlers=handlers, tags=["calendars"])
+_HANDLERS = [list_calendars, get_calendar, put_calendar, delete_calendar]
+calendars_router = Router(f"{API}/calendars", route_handlers=_HANDLERS, tags=["calendars"])

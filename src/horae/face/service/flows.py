@@ -1,4 +1,4 @@
-"""``/api/v1/flows``: what flows do, in plain words; publish, pause, resume, resolve."""
+"""``/api/v1/flows``: read, publish, pause, resume, resolve."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from horae.app.flow_views import (
 )
 from horae.app.view_base import PageView
 from horae.app.views import LogPage, log_page_view
-from horae.face.service.query_parameters import asked
+from horae.face.service.query_parameters import parameter
 from horae.face.service.request_bodies import PauseFlow, PublishEvent, ResolveFlow, SkipInput
 from horae.face.service.route_helpers import API, Cursor, Limit
 
-HandlerName = Annotated[str | None, asked("handler", "Only of this handler.")]
-Topic = Annotated[str | None, asked("topic", "Only of this topic.")]
+HandlerName = Annotated[str | None, parameter("handler", "Only of this handler.")]
+Topic = Annotated[str | None, parameter("topic", "Only of this topic.")]
 EventStatusName = Annotated[
     str | None,
-    asked("status", "Only with this status.", enum=["pending", "reserved", "consumed", "skipped"]),
+    parameter("status", "Only with this status.", enum=["pending", "reserved", "consumed", "skipped"]),
 ]
 Time = Annotated[
-    str, asked("time", "ISO 8601, with an offset.", format="date-time", examples=["2026-03-08T09:00:00Z"])
+    str, parameter("time", "ISO 8601, with an offset.", format="date-time", examples=["2026-03-08T09:00:00Z"])
 ]
 
 
@@ -38,14 +38,14 @@ Time = Annotated[
 async def list_flows(
     operations: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[FlowSummaryView]:
-    """In plain words, in the order of their names."""
+    """Their status in plain words, ordered by name."""
     found = await operations.flows.list(cursor=cursor, limit=limit)
     return PageView(items=list(found), next=found.next)
 
 
 @get("/{flow:str}", summary="A flow")
 async def get_flow(operations: ScopedOperations, flow: str) -> FlowView:
-    """Its status and issue in plain words, what it did lately, its pending inputs; and for operators what stands behind."""
+    """Its status and issue in plain words, its recent activity and pending inputs; and for operators its handlers, events and failure."""
     return await operations.flows.show(flow)
 
 
@@ -70,7 +70,7 @@ async def list_flow_events(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> PageView[FlowEventView]:
-    """The newest first."""
+    """Newest first."""
     found = await operations.flows.events(flow, topic=topic, status=status, cursor=cursor, limit=limit)
     return PageView(items=list(found), next=found.next)
 
@@ -79,14 +79,14 @@ async def list_flow_events(
 async def list_flow_inputs(
     operations: ScopedOperations, flow: str, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[FlowInputView]:
-    """What its producers registered, the newest first, and whether it is done."""
+    """The inputs that its producers registered, newest first, and whether each is done."""
     found = await operations.flows.inputs(flow, cursor=cursor, limit=limit)
     return PageView(items=list(found), next=found.next)
 
 
 @post("/{flow:str}/inputs/skip", summary="Skip an input of a flow", status_code=200)
 async def skip_flow_input(operations: ScopedOperations, flow: str, data: SkipInput) -> SkippedView:
-    """Its pending events are skipped; what was mutated already is completed."""
+    """Its pending events are skipped; a mutation that was already made is completed."""
     return SkippedView(skipped=await operations.flows.skip(flow, data.source, data.type, data.id))
 
 
@@ -98,7 +98,7 @@ async def list_flow_runs(
     limit: Limit = 100,
     cursor: Cursor = None,
 ) -> PageView[FlowRunView]:
-    """One record for each attempt, the newest first."""
+    """One record for each attempt, newest first."""
     found = await operations.flows.runs(flow, handler=handler, cursor=cursor, limit=limit)
     return PageView(items=list(found), next=found.next)
 
@@ -113,7 +113,7 @@ async def get_flow_run(operations: ScopedOperations, flow: str, run_id: str) -> 
 async def get_flow_run_logs(
     operations: ScopedOperations, flow: str, run_id: str, cursor: Cursor = None
 ) -> LogPage:
-    """What its handler logged, in order. While the run is active, `next` leads to the lines that come later."""
+    """The lines that its handler logged, in order. While the run is active, `next` leads to later lines."""
     return log_page_view(await operations.flows.logs(flow, run_id, cursor=cursor))
 
 
@@ -127,7 +127,7 @@ async def explain_flow(
 
 @post("/{flow:str}/run-now", summary="Run all producers of a flow", status_code=202)
 async def run_flow_now(operations: ScopedOperations, flow: str) -> FlowSummaryView:
-    """One after the other. Refused while a handler runs, and while the flow is paused or has failed."""
+    """One after another. Refused while a handler runs, and while the flow is paused or has failed."""
     return await operations.flows.run_now(flow)
 
 
@@ -135,26 +135,24 @@ async def run_flow_now(operations: ScopedOperations, flow: str) -> FlowSummaryVi
 async def pause_flow(
     operations: ScopedOperations, flow: str, data: PauseFlow | None = None
 ) -> FlowSummaryView:
-    """The run under way may end; nothing else starts."""
+    """The current run may finish; nothing else starts."""
     return await operations.flows.pause(flow, note=(data or PauseFlow()).note)
 
 
 @post("/{flow:str}/resume", summary="Resume a flow", status_code=200)
 async def resume_flow(operations: ScopedOperations, flow: str) -> FlowSummaryView:
-    """Ends a pause; a flow that is not paused tries its failed run again."""
+    """Ends a pause; a flow that is not paused retries its failed run."""
     return await operations.flows.resume(flow)
 
 
 @post("/{flow:str}/resolve", summary="Resolve the failure of a flow", status_code=200)
 async def resolve_flow(operations: ScopedOperations, flow: str, data: ResolveFlow) -> FlowSummaryView:
-    """`retry`, `approved`; or if it is not known whether an effect happened: `applied`, `not_applied`, `skip`."""
+    """`retry` or `approved`; if it is unknown whether an effect happened: `applied`, `not_applied` or `skip`."""
     return await operations.flows.resolve(flow, data.decision, result=data.result)
 
 
-def flows_router() -> Router:
-    """The routes of flows."""
-    handlers = [
-        list_flows, get_flow, publish_events, list_flow_events, list_flow_inputs, skip_flow_input, list_flow_runs,
-        get_flow_run, get_flow_run_logs, explain_flow, run_flow_now, pause_flow, resume_flow, resolve_flow,
-    ]  # fmt: skip
-    return Router(f"{API}/flows", route_handlers=handlers, tags=["flows"])
+_HANDLERS = [
+    list_flows, get_flow, publish_events, list_flow_events, list_flow_inputs, skip_flow_input, list_flow_runs,
+    get_flow_run, get_flow_run_logs, explain_flow, run_flow_now, pause_flow, resume_flow, resolve_flow,
+]  # fmt: skip
+flows_router = Router(f"{API}/flows", route_handlers=_HANDLERS, tags=["flows"])

@@ -1,21 +1,30 @@
-"""``/api/v1/grants`` and ``/api/v1/account``: what runs for absent users, and what it is charged to."""
+"""``/api/v1/grants``, ``/api/v1/account`` and ``/api/v1/usage``: what may run for absent users, what it is charged to, and what it used."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 from litestar import Router, get, post, put
 
 from horae.app import App, ScopedOperations
-from horae.app.grant_views import AccountView, GrantView
+from horae.app.grant_views import AccountView, GrantView, UsageView
 from horae.app.view_base import PageView, page_of, view_of
 from horae.errors import PermissionDeniedError
 from horae.face.service.caller import Caller
+from horae.face.service.query_parameters import parameter
 from horae.face.service.request_bodies import CreateGrant, PutAccount, RenewGrant
 from horae.face.service.route_helpers import API, Cursor, Limit
+
+Since = Annotated[str | None, parameter("since", "Recorded at or after this time.", format="date-time")]
+Until = Annotated[str | None, parameter("until", "Recorded before this time.", format="date-time")]
+By = Annotated[
+    str, parameter("by", "Whether to sum by the hour or the day too, in UTC.", enum=["all", "hour", "day"])
+]
 
 
 @post("/grants", summary="Create a grant")
 async def create_grant(own: ScopedOperations, data: CreateGrant) -> GrantView:
-    """For the caller, or for the named owner; charged to their account. A schedule of a graph makes its own."""
+    """For the caller or the named owner, charged to their account. A schedule of a graph creates its own grant."""
     return view_of(GrantView, await own.grants.create(data.scopes, expires_at=data.expires_at))
 
 
@@ -23,19 +32,19 @@ async def create_grant(own: ScopedOperations, data: CreateGrant) -> GrantView:
 async def list_grants(
     operations: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[GrantView]:
-    """Also those that no longer hold, in the order of their ids."""
+    """Ordered by id, including expired and revoked grants."""
     return page_of(GrantView, await operations.grants.list(cursor=cursor, limit=limit))
 
 
 @get("/grants/{grant_id:str}", summary="A grant")
 async def get_grant(operations: ScopedOperations, grant_id: str) -> GrantView:
-    """Whether or not it still holds."""
+    """Even if it has expired or was revoked."""
     return view_of(GrantView, await operations.grants.get(grant_id))
 
 
 @post("/grants/{grant_id:str}/revoke", summary="Revoke a grant", status_code=200)
 async def revoke_grant(operations: ScopedOperations, grant_id: str) -> GrantView:
-    """For good: nothing that has not begun yet runs by it. Slots of its schedules are skipped until another takes its place."""
+    """For good: nothing starts under the grant any more. Slots of its schedules are skipped until another grant replaces it."""
     return view_of(GrantView, await operations.grants.revoke(grant_id))
 
 
@@ -43,13 +52,13 @@ async def revoke_grant(operations: ScopedOperations, grant_id: str) -> GrantView
 async def renew_grant(
     operations: ScopedOperations, grant_id: str, data: RenewGrant | None = None
 ) -> GrantView:
-    """It holds until another time, or until it is revoked; its schedules go on at once. A revoked one cannot be renewed."""
+    """Changes when the grant expires; its schedules continue at once. A revoked grant cannot be renewed."""
     return view_of(GrantView, await operations.grants.renew(grant_id, (data or RenewGrant()).expires_at))
 
 
 @get("/account", summary="An account")
 async def get_account(app: App, own: ScopedOperations) -> AccountView:
-    """What the runs of the caller, or of the named owner, are charged to."""
+    """The account that runs of the caller, or of the named owner, are charged to."""
     return view_of(AccountView, await app.accounts.get(own.owner or ""))
 
 
@@ -62,7 +71,16 @@ async def put_account(app: App, caller: Caller, own: ScopedOperations, data: Put
     return view_of(AccountView, stored)
 
 
-def grants_router() -> Router:
-    """The routes of grants and accounts."""
-    grants = [create_grant, list_grants, get_grant, revoke_grant, renew_grant]
-    return Router(API, route_handlers=[*grants, get_account, put_account], tags=["grants"])
+@get("/usage", summary="Sum usage")
+async def sum_usage(
+    operations: ScopedOperations, since: Since = None, until: Until = None, by: By = "all", limit: Limit = 100
+) -> PageView[UsageView]:
+    """What runs of graphs used, by account and time, latest first. There are no further pages: ask for a shorter span."""
+    sums = await operations.usage.sums(since=since, until=until, by=by, limit=limit)
+    return PageView(items=[view_of(UsageView, each) for each in sums])
+
+
+_HANDLERS = [
+    create_grant, list_grants, get_grant, revoke_grant, renew_grant, get_account, put_account, sum_usage,
+]  # fmt: skip
+grants_router = Router(API, route_handlers=_HANDLERS, tags=["grants"])

@@ -1,4 +1,4 @@
-"""``/api/internal/graphs``: the executing side of graphs as a service, for workers that live elsewhere."""
+"""``/api/internal/graphs``: executes graphs for workers in other processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from horae.face.service.request_bodies import CancelGraph, ExecuteGraph
 from horae.grant_model import ExecutionRequest
 
 ANSWERED_WITHIN = 50
-"""Seconds after which a request is answered although its graph goes on."""
+"""Seconds after which a request is answered although its graph is still running."""
 MAX_KEY_LENGTH = 2000
 Key = Annotated[
     str | None,
@@ -54,9 +54,9 @@ def _key(caller: Caller, given: str | None) -> str:
 async def execute_graph(
     app: App, caller: Caller, graph_id: str, data: ExecuteGraph, idempotency_key: Key = None
 ) -> ExecutionView:
-    """Needs the scope `service`. The same key again answers with the same outcome; while it is being executed, with 409.
+    """Needs the scope `service`. Repeating a key answers with the same outcome, or with 409 while the graph is still running.
 
-    A graph that fails is no problem: the answer has `ok` false and a `code`. A grant that does not hold is 403.
+    If the graph fails, the answer is 200 with `ok` false and a `code`. A grant that is not valid is 403.
     """
     key = _key(caller, idempotency_key)
     check_graph_id(graph_id)
@@ -77,13 +77,13 @@ async def execute_graph(
 async def cancel_graph(
     app: App, caller: Caller, graph_id: str, data: CancelGraph, idempotency_key: Key = None
 ) -> CancelledView:
-    """Needs the scope `service`. It stops soon, wherever it runs."""
+    """Needs the scope `service`. The execution stops soon, on whichever node it runs."""
     key = _key(caller, idempotency_key)
     check_graph_id(graph_id)
     check_text("user_id", data.user_id)
     return CancelledView(asked=await app.graph_execution.stop(data.user_id, key))
 
 
-def internal_router() -> Router:
-    """The routes of the executing side."""
-    return Router("/api/internal/graphs", route_handlers=[execute_graph, cancel_graph], tags=["internal"])
+internal_router = Router(
+    "/api/internal/graphs", route_handlers=[execute_graph, cancel_graph], tags=["internal"]
+)

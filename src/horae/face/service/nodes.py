@@ -7,7 +7,7 @@ from litestar import Router, get
 from horae.app import App
 from horae.app.view_base import PageView, view_of
 from horae.app.views import NodeView
-from horae.face.service.route_helpers import API
+from horae.face.service.route_helpers import API, known_actions
 
 
 @get("/nodes", summary="The processes that drive the database")
@@ -19,10 +19,7 @@ async def list_nodes(app: App) -> PageView[NodeView]:
 @get("/actions", summary="What can be run")
 async def list_actions(app: App) -> PageView[str]:
     """The addresses of the actions that live nodes have announced."""
-    announced = {action for node in await app.nodes() if node.alive for action in node.actions}
-    return PageView(items=sorted(announced | set(app.executors.actions)))
+    return PageView(items=await known_actions(app))
 
 
-def nodes_router() -> Router:
-    """The routes of nodes and actions."""
-    return Router(API, route_handlers=[list_nodes, list_actions], tags=["system"])
+nodes_router = Router(API, route_handlers=[list_nodes, list_actions], tags=["system"])

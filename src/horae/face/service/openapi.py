@@ -45,7 +45,7 @@ REPORTS = ("/started", "/heartbeat", "/succeeded", "/failed")
 """Routes that take the report token of a run."""
 REFERENCE = reference("")
 _BASES = {"Body", "GraphFields", "RunSearch", "ScheduleBody", "Versioned", "View"}
-"""Types that no body and no answer is."""
+"""Types that are neither a body nor an answer."""
 
 _IN_PATHS = {
     "schedule_id": "The id of a schedule, percent-encoded: a slash in it is %2F.",
@@ -59,42 +59,46 @@ _IN_PATHS = {
     "user_id": "The user, percent-encoded.",
     "flow": "The name of a flow, percent-encoded.",
 }
-_IN_QUERIES = {"user_id": "Whose: needs the scope service or admin.", "limit": "How many at most."}
+_IN_QUERIES = {
+    "user_id": "The owner; needs the scope service or admin.",
+    "limit": "How many to list at most.",
+}
 _PROBLEMS = {
     "400": "The request cannot be read: malformed JSON, or a value of a wrong type (`invalid_request`).",
-    "401": "Who asks is not known (`authentication`).",
-    "403": "Who asks may not do this (`permission_denied`).",
-    "404": "There is no such thing, or another owner has it.",
-    "409": "It conflicts with what is there.",
-    "412": "The header If-Match names another version than the present one (`conflict_token_mismatch`), or one of a schedule that is not there; or the header If-None-Match is `*`, and it is there.",
+    "401": "The caller is not authenticated (`authentication`).",
+    "403": "The caller may not do this (`permission_denied`).",
+    "404": "It does not exist, or another owner has it.",
+    "409": "It conflicts with the current state.",
+    "412": "The schedule does not have the version that If-Match names (`conflict_token_mismatch`), or does not exist; or If-None-Match is `*`, and it exists.",
     "413": "The body is too long (`limit_exceeded`).",
-    "415": "The body is no JSON, or does not say that it is (`unsupported_media_type`).",
-    "422": "The request can be read, and what it asks for cannot be.",
-    "429": "Too many requests of one user, reports on one run, or refused reports from one address (`limit_exceeded`); the header Retry-After says when to come again.",
-    "503": "The store is away (`store_unavailable`); the header Retry-After says when to come again.",
+    "415": "The body is not declared as JSON (`unsupported_media_type`).",
+    "422": "The request is well-formed, but cannot be carried out.",
+    "429": "Too many requests of one user, reports on one run, or refused reports from one address (`limit_exceeded`); the header Retry-After says when to retry.",
+    "503": "The database is unavailable (`store_unavailable`); the header Retry-After says when to retry.",
 }
 _CONFLICTS = {
     "createSchedule", "createSchedules", "replaceSchedule", "mergeSchedule", "patchSchedule", "deleteCalendar",
     "executeGraph", "reportStarted", "reportHeartbeat", "reportSucceeded", "reportFailed", "rerun", "runFlowNow", "resumeFlow", "resolveFlow",
     "deployWorkflow", "putWorkflow",
 }  # fmt: skip
-_ETAG = {"ETag": {"description": "The token of the schedule, for If-Match.", "schema": {"type": "string"}}}
-_LOCATION = {"Location": {"description": "Where the schedule is.", "schema": {"type": "string"}}}
+_ETAG = {"ETag": {"description": "The version of the schedule, for If-Match.", "schema": {"type": "string"}}}
+_LOCATION = {"Location": {"description": "The path of the schedule.", "schema": {"type": "string"}}}
 _WITH_ETAG = {"ScheduleView", "StoredSchedule", "DescribedSchedule", "ResumedSchedule"}
+_REPEATED = "The same request was carried out before; nothing was created."
 _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
-    "createSchedule": {"200": ("StoredSchedule", "This very request was carried out before; nothing was created.")},
-    "runOnce": {"200": ("StoredSchedule", "This very request was carried out before; nothing was created.")},
+    "createSchedule": {"200": ("StoredSchedule", _REPEATED)},
+    "runOnce": {"200": ("StoredSchedule", _REPEATED)},
     "replaceSchedule": {"201": ("StoredSchedule", "It was created.")},
     "deployWorkflow": {"201": ("DeployedView", "It was deployed.")},
     "putWorkflow": {"201": ("DeployedView", "It was deployed.")},
-    "createSchedules": {"200": ("CreatedPage", "This very request was carried out before; nothing was created.")},
+    "createSchedules": {"200": ("CreatedPage", _REPEATED)},
     "startBackfill": {
-        "202": ("BackfillView", "The backfill has begun."),
+        "202": ("BackfillView", "The backfill has started."),
         "200": ("BackfillPreview", "What it would do, with `dry_run`."),
     },
     "readiness": {"503": ("Readiness", "It cannot work; `status` says why.")},
 }  # fmt: skip
-"""Answers of single routes besides the one that the handler declares."""
+"""Answers of single routes besides the one that the handler declares: the name of the schema, and a description."""
 
 
 class Document:
@@ -102,13 +106,13 @@ class Document:
 
     def __init__(self, make: Callable[[], bytes]) -> None:
         self._make = make
-        self._made: asyncio.Future[bytes] | None = None
+        self._text: asyncio.Future[bytes] | None = None
 
     async def text(self) -> bytes:
         """The document as JSON; callers that arrive while it is being built wait for the same one."""
-        if self._made is None or (self._made.done() and self._made.exception() is not None):
-            self._made = asyncio.ensure_future(asyncio.to_thread(self._make))
-        return await asyncio.shield(self._made)
+        if self._text is None or (self._text.done() and self._text.exception() is not None):
+            self._text = asyncio.ensure_future(asyncio.to_thread(self._make))
+        return await asyncio.shield(self._text)
 
 
 def document_of(
@@ -161,6 +165,10 @@ def _page_name(found: re.Match[str]) -> str:
     return "NamePage" if found[1] == "str" else f"{found[1]}Page"
 
 
+def _ref(name: str) -> Json:
+    return {"$ref": reference(name)}
+
+
 def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
     """The schemas of all types, completed with what the types alone cannot express."""
     types = [each for module in (request_bodies, system, registrar_views) for each in _structs(module)]
@@ -189,7 +197,7 @@ def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
         if name.endswith("Page") and name not in own:
             schemas[name]["description"] = inspect.getdoc(PageView)
     _refine(schemas)
-    known = [{"$ref": reference(each.__name__)} for each in options]
+    known = [_ref(each.__name__) for each in options]
     schemas["Action"]["properties"]["options"]["anyOf"] = [*known, {"type": "object", "maxProperties": 0}]
     for name, example in (REQUESTS | ANSWERS).items():
         schemas[name]["examples"] = [example]
@@ -200,8 +208,7 @@ def _refine(schemas: Json) -> None:
     """Add the bounds of policies, which are not part of their types, and what a new schedule needs."""
     ways = (["spec", "action"], ["graph_id", "cron", "timezone"])
     schemas["CreateSchedule"]["anyOf"] = [{"required": way} for way in ways]
-    runs = [{"$ref": reference(name)} for name in ("RunView", "GraphRunView")]
-    schemas["RunPage"]["properties"]["items"]["items"] = {"anyOf": runs}
+    schemas["RunPage"]["properties"]["items"]["items"] = {"anyOf": [_ref("RunView"), _ref("GraphRunView")]}
     for kind, bounds in POLICY_BOUNDS.items():
         for field, (least, most) in bounds.items():
             if not isinstance(least, str) and not isinstance(most, str):
@@ -252,9 +259,9 @@ def _complete(path: str, operation: Json, schemas: Json) -> None:
     for status, (name, sentence) in _MORE_ANSWERS.get(operation["operationId"], {}).items():
         operation["responses"][status] = _answer(status, name, sentence)
     for status in _statuses(path, operation):
-        operation["responses"].setdefault(status, _problem(_PROBLEMS[status]))
-    operation["responses"]["default"] = _problem(
-        "A problem: its `code` stays what it is, its `hint` says what to do."
+        operation["responses"].setdefault(status, _described(_PROBLEMS[status], "Problem", MEDIA_TYPE))
+    operation["responses"]["default"] = _described(
+        "A problem: its `code` is stable, its `hint` says what to do.", "Problem", MEDIA_TYPE
     )
     if "requestBody" in operation:
         _name_body(operation["requestBody"])
@@ -295,14 +302,11 @@ def _describe(answered: Json, status: str, schemas: Json) -> None:
             break
         answered["description"] = "A text."
     if status == "204":
-        answered["description"] = "It is done."
+        answered["description"] = "Done."
 
 
 def _answer(status: str, name: str, sentence: str) -> Json:
-    answer: Json = {
-        "description": sentence,
-        "content": {"application/json": {"schema": {"$ref": f"{REFERENCE}{name}"}}},
-    }
+    answer = _described(sentence, name)
     if name in _WITH_ETAG:
         answer["headers"] = _ETAG | _LOCATION if status == "201" else _ETAG
     return answer
@@ -326,8 +330,8 @@ def _statuses(path: str, operation: Json) -> Iterator[str]:
         yield "412"
 
 
-def _problem(sentence: str) -> Json:
-    return {"description": sentence, "content": {MEDIA_TYPE: {"schema": {"$ref": f"{REFERENCE}Problem"}}}}
+def _described(description: str, name: str, media_type: str = "application/json") -> Json:
+    return {"description": description, "content": {media_type: {"schema": _ref(name)}}}
 
 
 def _name_body(body: Json) -> None:
@@ -340,7 +344,7 @@ def _name_body(body: Json) -> None:
         if "$ref" in inner:
             schema = content["schema"] = inner
     name = schema["$ref"].removeprefix(REFERENCE) if "$ref" in schema else schema["title"]
-    one = {"$ref": f"{REFERENCE}{name}"}
+    one = _ref(name)
     several = any(inner.get("type") == "array" for inner in choices)
     content["schema"] = {"oneOf": [one, {"type": "array", "items": one}]} if several else one
     content["examples"] = {"example": {"value": REQUESTS[name]}}
@@ -348,7 +352,7 @@ def _name_body(body: Json) -> None:
 
 def _link(document: Json) -> None:
     """Add links from answers to the operations that take their ids."""
-    made = {
+    creators = {
         "schedule_id": ("createSchedule", "201", "$response.body#/id"),
         "run_id": ("triggerSchedule", "202", "$response.body#/run_id"),
         "backfill_id": ("startBackfill", "202", "$response.body#/id"),
@@ -362,9 +366,9 @@ def _link(document: Json) -> None:
         for parameter in operation["parameters"]:
             if parameter["in"] != "path" or path.endswith(REPORTS):
                 continue
-            if parameter["name"] not in made or (parameter["name"] == "run_id" and "/flows/" in path):
-                continue  # no request makes one
-            source, status, expression = made[parameter["name"]]
+            if parameter["name"] not in creators or (parameter["name"] == "run_id" and "/flows/" in path):
+                continue  # no request creates one
+            source, status, expression = creators[parameter["name"]]
             links = by_name[source]["responses"][status].setdefault("links", {})
             links[operation["operationId"]] = {
                 "operationId": operation["operationId"],

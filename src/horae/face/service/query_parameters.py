@@ -13,11 +13,11 @@ from horae.errors import InvalidInputError, did_you_mean
 
 T = TypeVar("T", bound=msgspec.Struct)
 _BOOLEANS = {"true": True, "false": False}
-_PREFIX = "asked_"
+_PREFIX = "given_"
 """Before the names of the fields, some of which Litestar reserves."""
 
 
-def asked(name: str, description: str, **schema: Any) -> QueryParameter:  # noqa: ANN401 - JSON
+def parameter(name: str, description: str, **schema: Any) -> QueryParameter:  # noqa: ANN401 - JSON
     """A query parameter of a route, and what the OpenAPI document says about it."""
     return QueryParameter(name=name, description=description, schema_extra=schema or None)
 
@@ -60,4 +60,4 @@ def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a type as it was ann
 
 def _annotation(name: str, schema: dict[str, Any]) -> Any:  # noqa: ANN401 - a type
     extra = {key: value for key, value in schema.items() if key not in {"description", "default"}}
-    return Annotated[str | None, asked(name, schema["description"], **extra)]
+    return Annotated[str | None, parameter(name, schema["description"], **extra)]

@@ -1,4 +1,4 @@
-"""The bodies of requests. Those about a schedule derive from what :mod:`horae.app.schedule_fields` declares."""
+"""The bodies of requests. Bodies about a schedule derive from the fields that :mod:`horae.app.schedule_fields` declares."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from horae.app.schedule_fields import (
     Moment,
     Natural,
     ScheduleFields,
-    SearchAttributes,
     SpecField,
     Text,
     TriggerBody,
@@ -31,14 +30,16 @@ from horae.spec.duration import Duration
 
 MAX_BACKFILLS = 100
 """The most backfills that one request may start."""
+KEPT = {"memo", "search_attributes", "managed_by", "execution_grant_id"}
+"""The fields of a schedule that replacing it keeps if they are omitted."""
 _STATUSES = "|".join(Status)
 Backfills = Annotated[tuple[BackfillBody, ...], about(maxItems=MAX_BACKFILLS)]
 
 
 class StartBackfill(BackfillBody, frozen=True):
-    """A range to backfill, or with ``dry_run`` only to count."""
+    """A range to backfill, or to count with ``dry_run``."""
 
-    dry_run: Annotated[bool, about("Whether only to say how many slots there are.")] = False
+    dry_run: Annotated[bool, about("Only count the slots.")] = False
 
 
 class ScheduleBody(ScheduleFields, frozen=True, kw_only=True):
@@ -51,7 +52,7 @@ class GraphFields(Body, frozen=True):
     """The fields of a schedule of a graph."""
 
     input: Annotated[
-        Any, about("What the graph gets: an object; `messages` is [] and `model` is default if it has none.")
+        Any, about("The graph's input: an object. `messages` defaults to [], `model` to default.")
     ] = UNSET
     cron: Annotated[
         Annotated[str, about(examples=["0 9 * * 1-5"])] | UnsetType,
@@ -59,22 +60,22 @@ class GraphFields(Body, frozen=True):
     ] = UNSET
     timezone: Annotated[
         Annotated[str, about(examples=["Europe/Berlin"])] | UnsetType,
-        about("Where the times of `cron` are meant."),
+        about("The time zone of `cron`."),
     ] = UNSET
-    enabled: Annotated[bool | UnsetType, about("Whether it fires; it does unless it is said not to.")] = UNSET
+    enabled: Annotated[bool | UnsetType, about("Whether it fires; true if omitted.")] = UNSET
     concurrency_policy: Annotated[
         Concurrency | UnsetType,
         about(
-            "Slots that pass while a run executes are skipped (`Forbid`, which is the default), run beside it, or replace it."
+            "What happens to slots that fall due during a run: skipped (`Forbid`, the default), run beside it, or replace it."
         ),
     ] = UNSET
     backfill_limit: Annotated[
         Annotated[int, about(minimum=0, maximum=MAX_BACKFILL_LIMIT)] | UnsetType,
-        about("How many missed slots may be made up; 0, the default, makes up none."),
+        about("How many missed slots are caught up at most; 0, the default, is none."),
     ] = UNSET
     starting_deadline_seconds: Annotated[
         Annotated[int, about(minimum=0, maximum=MAX_DEADLINE)] | UnsetType,
-        about("How late a slot may start; 10 unless it is said otherwise."),
+        about("How late a slot may start; 10 if omitted."),
     ] = UNSET
 
 
@@ -82,7 +83,7 @@ class GraphFields(Body, frozen=True):
 class CreateSchedule(GraphFields, frozen=True):
     """A new schedule: with ``spec`` and ``action``, or of a graph with ``graph_id``, ``cron`` and ``timezone``.
 
-    ``spec`` is a document or a cron expression in UTC; without an ``id`` it gets one.
+    ``spec`` is a document, or a cron expression in UTC.
     """
 
     spec: Annotated[
@@ -95,7 +96,7 @@ class CreateSchedule(GraphFields, frozen=True):
     action: Annotated[Action | str | UnsetType, about("What: an action, or just its address.")] = UNSET
     graph_id: Annotated[
         Annotated[str, about(examples=["langgraph:poet"])] | UnsetType,
-        about("The graph that it runs for its owner, under a grant that is made with it."),
+        about("The graph that it runs for its owner, under a grant that is created with it."),
     ] = UNSET
     policies: Annotated[Policies | UnsetType, about("What becomes of its slots.")] = UNSET
 
@@ -103,38 +104,34 @@ class CreateSchedule(GraphFields, frozen=True):
 
         def __getattr__(self, name: str) -> Any: ...  # noqa: ANN401
 
-    id: Annotated[
-        Id | None, about("What it is called, in all the service; without one it is called by a UUID.")
-    ] = None
+    id: Annotated[Id | None, about("The schedule's id. A UUID if omitted.")] = None
     request_id: Annotated[
-        Text, about("The same again for the same id creates nothing, and answers with what is there.")
+        Text, about("Repeating it with the same id creates nothing, and answers with the existing schedule.")
     ] = ""
-    trigger: Annotated[TriggerBody | bool | None, about("A start right away.")] = None
-    backfills: Annotated[Backfills, about("Backfills to start right away: at most 100 in one request.")] = ()
+    trigger: Annotated[TriggerBody | bool | None, about("Start a run at once.")] = None
+    backfills: Annotated[Backfills, about("Backfills to start at once: at most 100 in one request.")] = ()
 
 
 class CreateSchedules(Body, frozen=True):
     """New schedules, all or none."""
 
-    schedules: Annotated[
-        list[CreateSchedule], about("At most as many as the setting `HORAE_BATCH_LIMIT` says.")
-    ]
+    schedules: Annotated[list[CreateSchedule], about("At most `HORAE_BATCH_LIMIT` of them.")]
 
 
 class RunOnce(Body, frozen=True, kw_only=True, rename={"in_": "in"}):
     """A single run of an action, after a span or at a time."""
 
     action: Annotated[Action | str, about("What: an action, or just its address.")]
-    in_: Annotated[Duration | None, about("After this much time. Not together with `at`.")] = None
+    in_: Annotated[Duration | None, about("The span to wait. Not together with `at`.")] = None
     at: Annotated[
         Annotated[str, about(examples=["2099-03-08T09:00:00Z"])] | None,
-        about("At this time: with an offset, or in the `timezone`."),
+        about("The time, with an offset or in the `timezone`."),
     ] = None
     timezone: Annotated[str | None, about("The zone of a time without an offset.")] = None
     key: Annotated[
-        Id | None, about("The id of the schedule: the same key again creates nothing more. Else a UUID.")
+        Id | None, about("The schedule's id: repeating a key creates nothing. A UUID if omitted.")
     ] = None
-    policies: Annotated[Policies, about("What becomes of its slot.")] = Policies()
+    policies: Annotated[Policies, about("How its slot is handled.")] = Policies()
 
 
 class Versioned(Body, frozen=True):
@@ -142,7 +139,7 @@ class Versioned(Body, frozen=True):
 
     version: Annotated[
         Natural | None,
-        about("The version that the schedule must still have; the header If-Match says the same."),
+        about("The version that the schedule must still have, like the header If-Match."),
     ] = None
 
     if TYPE_CHECKING:  # the derived fields
@@ -151,33 +148,23 @@ class Versioned(Body, frozen=True):
 
 
 @with_fields(ScheduleBody)
+@with_fields(ScheduleBody, "unset", without={*ScheduleBody.__struct_fields__} - KEPT)
 class ReplaceSchedule(Versioned, frozen=True):
-    """All fields of a schedule from now on. Memo, search attributes and what manages it stay if they are omitted."""
+    """All fields of a schedule from now on. Memo, search attributes, manager and grant stay if they are omitted."""
 
-    dry_run: Annotated[bool, about("Whether nothing is stored, and the answer only says what would be.")] = (
-        False
-    )
-    memo: Annotated[
-        dict[str, Any] | UnsetType,
-        about("What its owner wants to remember: any JSON, at most 64 KiB."),
-    ] = UNSET
-    search_attributes: Annotated[SearchAttributes | UnsetType, about("Names and values to find it by.")] = (
-        UNSET
-    )
-    managed_by: Annotated[Text | UnsetType, about("The program or file that defines it.")] = UNSET
-    execution_grant_id: Annotated[Text | UnsetType, about("The grant under which its graph runs.")] = UNSET
+    dry_run: Annotated[bool, about("Store nothing; the answer is the schedule as it would be.")] = False
 
 
 @with_fields(GraphFields)
 @with_fields(ScheduleBody, "unset")
 class MergeSchedule(Versioned, frozen=True):
-    """The fields to change from now on; ``spec`` and ``policies`` are merged, and a ``null`` in them removes what was there."""
+    """The fields to change from now on. ``spec`` and ``policies`` are merged; ``null`` removes a part of them."""
 
     spec: Annotated[
         Document | str | UnsetType,
-        about("Those parts of the spec that change; null removes one. A cron expression replaces it."),
+        about("The parts of the spec to change; null removes one. A cron expression replaces the spec."),
     ] = UNSET
-    policies: Annotated[Document | UnsetType, about("Those policies that change; null is the default.")] = (
+    policies: Annotated[Document | UnsetType, about("The policies to change; null restores a default.")] = (
         UNSET
     )
 
@@ -185,33 +172,35 @@ class MergeSchedule(Versioned, frozen=True):
 class PatchSchedule(Body, frozen=True):
     """Several changes, all or nothing: a trigger, backfills, and a pause or a resume with a note."""
 
-    trigger: Annotated[TriggerBody | None, about("A start right now.")] = None
+    trigger: Annotated[TriggerBody | None, about("Start a run now.")] = None
     backfills: Annotated[Backfills, about("Backfills to start: at most 100.")] = ()
-    pause: Annotated[Text | None, about("Pause, and why. Not together with `resume`.")] = None
-    resume: Annotated[Text | None, about("Resume, and why.")] = None
-    version: Annotated[Natural | None, about("The token that the schedule must still have.")] = None
+    pause: Annotated[Text | None, about("Pause, with this note. Not together with `resume`.")] = None
+    resume: Annotated[Text | None, about("Resume, with this note.")] = None
+    version: Annotated[Natural | None, about("The version that the schedule must still have.")] = None
 
 
 class PauseSchedule(Body, frozen=True):
-    """The reason of a pause, and its end if it ends by itself."""
+    """The reason for a pause, and its end if it ends by itself."""
 
     note: Annotated[Text, about("Why.")] = ""
     until: Annotated[Moment | None, about("When it resumes by itself, with an offset.")] = None
 
 
 class ResumeSchedule(Body, frozen=True):
-    """Why a pause ends, and what becomes of the slots that fell due in it."""
+    """Why a pause ends, and what happens to the slots that fell due during it."""
 
     note: Annotated[Text, about("Why.")] = ""
     on_resume: Annotated[
         OnResume | None,
-        about("For this once: `catch_up` makes up what fell due, `skip` does not; else by the policy."),
+        about("This time `catch_up` or `skip` the slots that fell due; the policy decides if omitted."),
     ] = None
-    dry_run: Annotated[bool, about("Whether only to say what would start and what would not.")] = False
+    dry_run: Annotated[
+        bool, about("Change nothing; the answer says what would start and what would not.")
+    ] = False
 
 
 class SkipNext(Body, frozen=True):
-    """How many of the next slots to skip; 0 revokes that."""
+    """How many of the next slots to skip; 0 skips none."""
 
     number: Annotated[int, about("How many.", minimum=0, maximum=1_000_000)] = 1
 
@@ -223,12 +212,12 @@ class PublishEvent(Body, frozen=True):
     message_id: Annotated[
         str,
         about(
-            "Unique in its topic: the same again updates the payload while the event is pending.",
+            "Unique in its topic: repeating it updates the payload while the event is pending.",
             minLength=1,
             maxLength=200,
         ),
     ]
-    payload: Annotated[Any, about("What consumers see of it: any JSON of up to 256 KiB.")] = None
+    payload: Annotated[Any, about("What consumers get: any JSON of up to 256 KiB.")] = None
 
 
 class PauseFlow(Body, frozen=True):
@@ -240,28 +229,28 @@ class PauseFlow(Body, frozen=True):
 class ResolveFlow(Body, frozen=True):
     """How a person resolves the failure of a flow."""
 
-    decision: Annotated[Decision, about("What became of it, or what to do.")]
+    decision: Annotated[Decision, about("What happened to the change, or what to do.")]
     result: Annotated[Any, about("What an `applied` mutation returned.")] = None
 
 
 class SkipInput(Body, frozen=True):
     """An input of a flow, as its producer registered it."""
 
-    source: Annotated[str, about("Where it comes from.")]
-    type: Annotated[str, about("What it is.")]
-    id: Annotated[str, about("Which one.")]
+    source: Annotated[str, about("Where the input comes from.")]
+    type: Annotated[str, about("What kind of input it is.")]
+    id: Annotated[str, about("Its id in that source.")]
 
 
 class Which(Body, frozen=True):
-    """A filter of schedules: those that match all given fields."""
+    """A filter of schedules: they match all given fields."""
 
-    state: Annotated[Literal["running", "paused", "completed"] | None, about("How they stand.")] = None
-    action: Annotated[str | None, about("What they do.")] = None
+    state: Annotated[Literal["running", "paused", "completed"] | None, about("Their state.")] = None
+    action: Annotated[str | None, about("The address of their action.")] = None
     tag: Annotated[str | None, about("A tag that they have.")] = None
-    prefix: Annotated[str | None, about("How their ids begin.")] = None
+    prefix: Annotated[str | None, about("The beginning of their ids.")] = None
     attention: Annotated[bool | None, about("Whether they need attention.")] = None
     managed_by: Annotated[str | None, about("The program or file that defines them.")] = None
-    orphaned: Annotated[bool | None, about("Whether what manages them no longer defines them.")] = None
+    orphaned: Annotated[bool | None, about("Whether their manager no longer defines them.")] = None
     search: Annotated[
         Annotated[str, about(pattern="^[^:]+:")] | None,
         about("A search attribute and its value: `customer:42`."),
@@ -269,25 +258,25 @@ class Which(Body, frozen=True):
 
 
 class RunSearch(Body, frozen=True):
-    """A search of the ledger: what matches all given fields."""
+    """A search of the ledger: entries match all given fields."""
 
     status: Annotated[
         Annotated[str, about(pattern=f"^({_STATUSES})(,({_STATUSES}))*$", examples=["failed,timed_out"])] | None,
-        about("How they stand: one status, or several with commas between them."),
+        about("Their status, or several separated by commas."),
     ] = None  # fmt: skip
     reason: Annotated[
         Annotated[str, about(enum=list(Reason))] | None, about("Why they did not run, or did not succeed.")
     ] = None
     schedule: Annotated[str | None, about("The id of their schedule.")] = None
     tag: Annotated[str | None, about("A tag that their schedules have.")] = None
-    since: Annotated[Moment | None, about("When they were decided at the earliest.")] = None
-    until: Annotated[Moment | None, about("They were decided before this.")] = None
+    since: Annotated[Moment | None, about("Decided at or after this time.")] = None
+    until: Annotated[Moment | None, about("Decided before this time.")] = None
 
 
 class ManyByFilter(Body, frozen=True):
     """A filter of schedules, and a note."""
 
-    filter: Annotated[Which, about("Which.")]
+    filter: Annotated[Which, about("Which schedules.")]
     note: Annotated[Text, about("Why.")] = ""
 
 
@@ -316,52 +305,52 @@ class CreateGrant(Body, frozen=True):
             maxItems=SCOPES_PER_GRANT,
         ),
     ]
-    expires_at: Annotated[
-        Moment | None, about("From when on it no longer holds, with an offset; null is never.")
-    ] = None
+    expires_at: Annotated[Moment | None, about("When it expires, with an offset; null is never.")] = None
 
 
 class RenewGrant(Body, frozen=True):
-    """Until when a grant holds from now on."""
+    """The new end of a grant."""
 
-    expires_at: Annotated[Moment | None, about("With an offset; null is until it is revoked.")] = None
+    expires_at: Annotated[Moment | None, about("When it expires, with an offset; null is never.")] = None
 
 
 class PutAccount(Body, frozen=True):
-    """What a user's runs are charged to."""
+    """The account that a user's runs are charged to."""
 
     virtual_key: Annotated[
         Text | None,
         about(
-            "The key that runs of the account use; without one the stored key stays, an empty one removes it."
+            "The key that runs of the account use. If omitted, the stored key stays; an empty one removes it."
         ),
     ] = None
-    credit: Annotated[Natural | None, about("All that it may ever spend; null is unlimited.")] = None
+    credit: Annotated[Natural | None, about("The most that it may ever spend; null is unlimited.")] = None
 
 
 class ExecuteGraph(Body, frozen=True):
-    """A request of a worker to execute a graph."""
+    """A worker's request to execute a graph."""
 
     run_id: Annotated[Id, about("The run; the same for every attempt of one slot.")]
-    user_id: Annotated[Id, about("For whom.")]
-    grant_id: Annotated[Id, about("By which grant.")]
+    user_id: Annotated[Id, about("The user for whom it runs.")]
+    grant_id: Annotated[Id, about("The grant under which it runs.")]
     attempt: Annotated[int, about("Counted from 1; usage is recorded under it.", minimum=1)] = 1
-    input: Annotated[Any, about("An object; `messages` is [] and `model` is default if it has none.")] = None
+    input: Annotated[
+        Any, about("The graph's input: an object. `messages` defaults to [], `model` to default.")
+    ] = None
 
 
 class CancelGraph(Body, frozen=True):
-    """A request of a worker to stop an execution."""
+    """A worker's request to stop an execution."""
 
-    user_id: Annotated[Id, about("For whom it runs.")]
+    user_id: Annotated[Id, about("The user for whom it runs.")]
 
 
 class SucceededBody(Body, frozen=True):
     """The result of a run, reported by an external worker."""
 
-    result: Annotated[Any, about("Any JSON; the next run of the schedule gets it too.")] = None
+    result: Annotated[Any, about("Any JSON; the next run of the schedule receives it too.")] = None
 
 
 class FailedBody(Body, frozen=True):
     """The failure of a run, reported by an external worker."""
 
-    failure: Annotated[str, about("In words.")] = ""
+    failure: Annotated[str, about("What went wrong, in words.")] = ""

@@ -1,4 +1,4 @@
-"""What routes share: parameters, the operations in the scope of a request, versions in headers, pages."""
+"""What routes share: parameters, the operations in the scope of a request, and versions in headers."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
 from horae.app.schedule_fields import BackfillBody, TriggerBody, values_of
 from horae.errors import InvalidInputError
 from horae.face.service.caller import Caller
-from horae.face.service.query_parameters import asked, parameters_of
+from horae.face.service.query_parameters import parameter, parameters_of
 from horae.face.service.request_bodies import RunSearch, Which
 
-Owner = Annotated[str | None, asked("owner", "Whose things: needs the scope service or admin.")]
-Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=1000, description="How many at most.")]
-Times = Annotated[int, asked("limit", "How many at most.", minimum=1, maximum=1000)]
-Cursor = Annotated[str | None, asked("cursor", "The `next` of the page before.")]
+Owner = Annotated[str | None, parameter("owner", "The owner; needs the scope service or admin.")]
+Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=1000, description="How many to list at most.")]
+Times = Annotated[int, parameter("limit", "How many to list at most.", minimum=1, maximum=1000)]
+Cursor = Annotated[str | None, parameter("cursor", "The `next` of the page before.")]
 IfMatch = Annotated[
     str | None, HeaderParameter(name="If-Match", description="The ETag that the schedule must still have.")
 ]
 IfNoneMatch = Annotated[
-    str | None, HeaderParameter(name="If-None-Match", description="`*`: there must be no such schedule.")
+    str | None, HeaderParameter(name="If-None-Match", description="`*`: the schedule must not exist.")
 ]
 API = "/api/v1"
-"""What the paths of all operations begin with."""
+"""The beginning of all paths of the API."""
 READS = {"reads": True}
-"""The option of a route that changes nothing, although its method may: a question with a body."""
+"""The option of a route that changes nothing although its method is POST: it reads a body."""
 ANONYMOUS = {"anonymous": True}
-"""The option of a route that any caller may use; all others must be known."""
+"""The option of a route that needs no authentication."""
 
 
 def dependencies(app: App) -> dict[str, Provide]:
@@ -67,6 +67,12 @@ def own_operations(app: App, caller: Caller, owner: str | None) -> ScopedOperati
     return app.owned_by(caller.owner_of_new(owner), caller.scopes)
 
 
+async def known_actions(app: App) -> list[str]:
+    """The actions that this service or another live node can run, by name."""
+    announced = {action for node in await app.nodes() if node.alive for action in node.actions}
+    return sorted(announced | set(app.executors.actions))
+
+
 def version_of_etag(if_match: str | None) -> int | None:
     """The version that an ETag stands for; ``None`` for ``*``, which matches any."""
     if if_match is None or if_match.strip() == "*":
@@ -75,16 +81,16 @@ def version_of_etag(if_match: str | None) -> int | None:
     if not text.isdecimal() or not text.isascii() or len(text) > 18:
         raise InvalidInputError(
             "If-Match",
-            f"is no ETag of a schedule: {if_match[:100]!r}",
-            hint='such as "7", as answers have it',
+            f"is not an ETag of a schedule: {if_match[:100]!r}",
+            hint='such as "7", as in the header of an answer',
         )
     return int(text)
 
 
 def must_be_new(if_none_match: str | None) -> bool:
-    """Whether a header says that there must be no such schedule."""
+    """Whether a header requires that the schedule does not exist."""
     if if_none_match is not None and if_none_match.strip() != "*":
-        raise InvalidInputError("If-None-Match", f"can only be *, and is {if_none_match[:100]!r}")
+        raise InvalidInputError("If-None-Match", f"must be *, and is {if_none_match[:100]!r}")
     return if_none_match is not None
 
 

@@ -21,12 +21,12 @@ from horae.app.views import (
     log_page_view,
 )
 from horae.face.service.caller import Caller
-from horae.face.service.query_parameters import asked
+from horae.face.service.query_parameters import parameter
 from horae.face.service.request_bodies import RunSearch
 from horae.face.service.route_helpers import API, Cursor, Limit
 
 AttemptNumber = Annotated[
-    int | None, asked("attempt", "Only of this attempt.", minimum=1, maximum=MAX_ATTEMPT)
+    int | None, parameter("attempt", "Only of this attempt.", minimum=1, maximum=MAX_ATTEMPT)
 ]
 
 
@@ -34,9 +34,9 @@ AttemptNumber = Annotated[
 async def search_runs(
     operations: ScopedOperations, search: RunSearch, limit: Limit = 100, cursor: Cursor = None
 ) -> LedgerPage:
-    """Runs, and the slots that did not run among them, the latest decided first; those that match all given parameters.
+    """Runs, and slots that did not run, that match all given parameters; latest decided first.
 
-    A page examines 10,000 of them at most, and ends when it has 4 MiB.
+    A page examines at most 10,000 of them, and ends early at 4 MiB.
     """
     found = await operations.runs.search(
         status=None if search.status is None else search.status.split(","), reason=search.reason,
@@ -47,7 +47,7 @@ async def search_runs(
 
 @get("/runs/{run_id:str}", summary="A run and its attempts")
 async def get_run(operations: ScopedOperations, run_id: str) -> RunWithAttempts:
-    """The run of a slot or a trigger, its attempts that did not succeed, and the keys of their checkpoints."""
+    """The run of a slot or a trigger, its failed attempts, and the keys of its checkpoints."""
     return history_view(await operations.runs.history(run_id))
 
 
@@ -55,8 +55,8 @@ async def get_run(operations: ScopedOperations, run_id: str) -> RunWithAttempts:
 async def get_run_logs(
     operations: ScopedOperations, run_id: str, attempt: AttemptNumber = None, cursor: Cursor = None
 ) -> LogPage:
-    """What its attempts logged, in order, up to 4 MiB a page. While the run is open, `next` is never null: it leads to the
-    lines that come later, and a page may be empty.
+    """The lines that its attempts logged, in order, up to 4 MiB a page. While the run is open, `next` is never null: it leads to later
+    lines, and a page may be empty.
     """
     return log_page_view(await operations.runs.logs(run_id, attempt, cursor=cursor))
 
@@ -67,7 +67,7 @@ async def rerun(
 ) -> RunView:
     """Starts the slot of an ended run again, as a new run that names it in `rerun_of`, with the same input unless one is given.
 
-    It runs the schedule's present action, also while the schedule is paused.
+    It runs the schedule's current action, even while the schedule is paused.
     """
     wanted = values_of(data or TriggerBody(), TriggerBody)
     return view_of(RunView, await operations.runs.rerun(run_id, **wanted, author=caller.user))
@@ -75,13 +75,13 @@ async def rerun(
 
 @post("/runs/{run_id:str}/cancel", summary="Ask a run to stop", status_code=200)
 async def cancel_run(operations: ScopedOperations, run_id: str) -> RunView:
-    """It may finish within `timeouts.cancel`; after that it is terminated. A waiting run never starts."""
+    """The run may finish within `timeouts.cancel`; after that it is terminated. A waiting run never starts."""
     return view_of(RunView, await operations.runs.cancel(run_id))
 
 
 @post("/runs/{run_id:str}/terminate", summary="Make a run stop", status_code=200)
 async def terminate_run(operations: ScopedOperations, run_id: str) -> RunView:
-    """Stops it at once. A waiting run never starts."""
+    """Stops the run at once. A waiting run never starts."""
     return view_of(RunView, await operations.runs.terminate(run_id))
 
 
@@ -97,16 +97,14 @@ async def cancel_backfill(operations: ScopedOperations, backfill_id: str) -> Bac
     return view_of(BackfillView, await operations.backfills.cancel(backfill_id))
 
 
-def runs_router() -> Router:
-    """The routes of runs and backfills."""
-    handlers = [
-        search_runs,
-        get_run,
-        get_run_logs,
-        rerun,
-        cancel_run,
-        terminate_run,
-        get_backfill,
-        cancel_backfill,
-    ]
-    return Router(API, route_handlers=handlers, tags=["runs"])
+_HANDLERS = [
+    search_runs,
+    get_run,
+    get_run_logs,
+    rerun,
+    cancel_run,
+    terminate_run,
+    get_backfill,
+    cancel_backfill,
+]
+runs_router = Router(API, route_handlers=_HANDLERS, tags=["runs"])

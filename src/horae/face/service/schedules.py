@@ -1,4 +1,4 @@
-"""``/api/v1/schedules``: create, read, change, trigger and backfill."""
+"""``/api/v1/schedules``: create, read, change, trigger and backfill; ``/api/v1/once``: run an action once."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from litestar.exceptions import ValidationException
 from horae.app import Edit, NewSchedule, ScopedOperations
 from horae.app.graph_schedules import graph_edit, new_graph_fields
 from horae.app.merge_patch import merged_policies, merged_spec
+from horae.app.operations import SingleRun
 from horae.app.schedule_creation import Creation
 from horae.app.schedule_fields import ScheduleFields, TriggerBody, values_of
 from horae.app.schedule_views import (
@@ -41,7 +42,7 @@ from horae.errors import (
 )
 from horae.face.service.caller import Caller
 from horae.face.service.problems import StatusError
-from horae.face.service.query_parameters import asked
+from horae.face.service.query_parameters import parameter
 from horae.face.service.request_bodies import (
     MAX_BACKFILLS,
     CreateSchedule,
@@ -51,6 +52,7 @@ from horae.face.service.request_bodies import (
     PauseSchedule,
     ReplaceSchedule,
     ResumeSchedule,
+    RunOnce,
     SkipNext,
     StartBackfill,
     Which,
@@ -69,9 +71,10 @@ from horae.face.service.route_helpers import (
     version_of_etag,
 )
 from horae.model import GRAPH, Action, Schedule
+from horae.spec.duration import milliseconds
 
-Start = Annotated[str | None, asked("start", "Later than this; now.", format="date-time")]
-End = Annotated[str | None, asked("end", "Up to and including this.", format="date-time")]
+Start = Annotated[str | None, parameter("start", "Later than this; now if omitted.", format="date-time")]
+End = Annotated[str | None, parameter("end", "Up to and including this.", format="date-time")]
 
 
 def check_backfills(number: int) -> None:
@@ -82,14 +85,12 @@ def check_backfills(number: int) -> None:
 
 
 def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
-    """The new schedule of a body; without an id it gets one."""
+    """The new schedule of a body, with a generated id if it has none."""
     fields = values_of(body, ScheduleFields)
     if body.graph_id is not msgspec.UNSET:
         fields |= _of_graph(body, body.graph_id)
     elif given := values_of(body, GraphFields):
-        raise InvalidInputError(
-            next(iter(given)), "goes with graph_id", hint="or say spec and action instead"
-        )
+        raise InvalidInputError(next(iter(given)), "needs graph_id", hint="or give spec and action instead")
     else:
         for name in ("spec", "action"):
             if getattr(body, name) is msgspec.UNSET:
@@ -106,7 +107,9 @@ def _of_graph(body: CreateSchedule, graph_id: str) -> dict[str, Any]:
     """The fields of a new schedule of a graph."""
     for name in ("spec", "action"):
         if getattr(body, name) is not msgspec.UNSET:
-            raise InvalidInputError(name, "does not go with graph_id", hint="say cron and timezone instead")
+            raise InvalidInputError(
+                name, "cannot be given with graph_id", hint="give cron and timezone instead"
+            )
     given = values_of(body, GraphFields)
     for name in ("cron", "timezone"):
         if name not in given:
@@ -136,10 +139,9 @@ def _bad_request(*, of_graph: bool) -> Iterator[None]:
 async def create_schedule(
     own: ScopedOperations, caller: Caller, data: CreateSchedule
 ) -> Response[StoredSchedule]:
-    """It fires from now on; with one of `times` as its spec, it fires once. With a `request_id`, repeating the request creates
-    nothing and answers 200.
+    """The schedule fires from now on. With a `request_id`, repeating the request creates nothing and answers 200.
 
-    With a `graph_id` it runs a graph for its owner, under a grant for that graph, which is made with it: both, or neither.
+    With a `graph_id` the schedule runs a graph for its owner, under a grant for that graph, which is created with it: both, or neither.
     """
     check_backfills(len(data.backfills))
     with _bad_request(of_graph=data.graph_id is not msgspec.UNSET):
@@ -147,7 +149,7 @@ async def create_schedule(
 
 
 async def created(own: ScopedOperations, made: Creation) -> Response[StoredSchedule]:
-    """The schedule of a request that creates one, and where it is; 200 if the same request created it before."""
+    """A created schedule with its location; the status is 200 if the same request created it before."""
     (schedule,), status = made.schedules, 200 if made.repeated else 201
     return await _stored(own, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
 
@@ -156,7 +158,7 @@ async def created(own: ScopedOperations, made: Creation) -> Response[StoredSched
 async def list_schedules(
     operations: ScopedOperations, which: Which, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[ScheduleView]:
-    """Those that match all given parameters, in the order of their ids. A page ends early when it has 4 MiB."""
+    """Schedules that match all given parameters, ordered by id. A page ends early at 4 MiB."""
     found = await operations.schedules.list(filter_of(which), cursor=cursor, limit=limit)
     page = await operations.evaluate(lambda: page_of(ScheduleView, found))
     return PageView(items=await _with_last_run(operations, page.items, found), next=page.next)
@@ -178,9 +180,9 @@ async def replace_schedule(
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
 ) -> Response[StoredSchedule]:
-    """Creates it if there is none. Otherwise replaces spec, action, policies and state from now on; waiting runs stay.
+    """Creates the schedule if it does not exist. Otherwise replaces spec, action, policies and state from now on; waiting runs stay.
 
-    What changes nothing keeps the version. With `dry_run` nothing is stored, and the answer is what would be.
+    A request that changes nothing keeps the version. With `dry_run` nothing is stored, and the answer is the schedule as it would be.
     """
     fields = values_of(data, ScheduleFields) | {"action": _whole(data.action)}
 
@@ -215,7 +217,7 @@ async def replace_schedule(
 async def merge_schedule(
     operations: ScopedOperations, schedule_id: str, data: MergeSchedule, if_match: IfMatch = None
 ) -> Response[StoredSchedule]:
-    """Changes only the given fields, also those of a schedule of a graph; `spec` and `policies` are merged into the current ones, and `null` removes a part of them."""
+    """Other fields keep their values. `spec` and `policies` are merged into the current ones, and `null` removes a part of them. Fields of a graph change a schedule of a graph."""
     fields, of_graph = values_of(data, ScheduleFields), values_of(data, GraphFields)
     if data.action is not msgspec.UNSET:
         fields["action"] = _whole(data.action)
@@ -229,7 +231,7 @@ async def merge_schedule(
         return Edit(**fields | merged | (graph_edit(schedule, of_graph) if of_graph else {}))
 
     if of_graph and (await operations.schedules.get(schedule_id)).action.kind != GRAPH:
-        raise InvalidInputError(next(iter(of_graph)), "goes with a schedule of a graph only")
+        raise InvalidInputError(next(iter(of_graph)), "is only for schedules of graphs")
     with _bad_request(of_graph=bool(of_graph)):
         return await _edited(operations, schedule_id, edit_of, data.version, if_match)
 
@@ -288,7 +290,7 @@ async def _shown(
 async def _with_last_run(
     operations: ScopedOperations, views: list[V], schedules: Sequence[Schedule]
 ) -> list[V]:
-    """Views of schedules, with when the latest run of each that runs a graph began."""
+    """Views of schedules; those of graphs with the start of the latest run."""
     starts = await operations.schedules.last_starts(schedules)
     return [
         view if start is None else msgspec.structs.replace(view, last_run_at=start)
@@ -298,7 +300,7 @@ async def _with_last_run(
 
 @delete("/{schedule_id:str}", summary="Delete a schedule")
 async def delete_schedule(operations: ScopedOperations, schedule_id: str, if_match: IfMatch = None) -> None:
-    """Running runs continue; waiting ones never start. Its ledger stays."""
+    """Running runs continue, waiting ones never start. The schedule's ledger stays."""
     try:
         await operations.schedules.delete(schedule_id, version=version_of_etag(if_match))
     except ConflictTokenMismatchError as error:
@@ -322,7 +324,7 @@ async def patch_schedule(
 async def trigger_schedule(
     operations: ScopedOperations, caller: Caller, schedule_id: str, data: TriggerBody | None = None
 ) -> Triggered:
-    """Whatever the spec says, and also while it is paused; refused while `HORAE_MAX_BUFFER_SIZE` triggered runs wait."""
+    """Whatever the spec says, even while the schedule is paused. Refused while `HORAE_MAX_BUFFER_SIZE` triggered runs wait."""
     wanted = trigger_of(data or TriggerBody(), caller)
     return view_of(Triggered, await operations.schedules.patch(schedule_id, trigger=wanted))
 
@@ -331,7 +333,7 @@ async def trigger_schedule(
 async def pause_schedule(
     operations: ScopedOperations, schedule_id: str, data: PauseSchedule | None = None
 ) -> Response[ScheduleView]:
-    """Stops automatic starts until it is resumed, or until a given time; running runs continue, triggers work."""
+    """Stops automatic starts until the schedule is resumed, or until a given time. Running runs continue, triggers work."""
     wanted = data or PauseSchedule()
     changed = await operations.schedules.pause(schedule_id, wanted.note, until=wanted.until)
     return await _shown(operations, changed, lambda: view_of(ScheduleView, changed))
@@ -341,9 +343,9 @@ async def pause_schedule(
 async def resume_schedule(
     operations: ScopedOperations, schedule_id: str, data: ResumeSchedule | None = None
 ) -> Response[ResumedSchedule]:
-    """Slots that fell due during the pause are caught up or skipped, by the policy `on_resume`, or another way for this once.
+    """Slots that fell due during the pause are caught up or skipped, by the policy `on_resume` or as this request says.
 
-    The answer says what starts now and what does not. With `dry_run` nothing is changed, and the answer says what would.
+    The answer says what starts now and what does not. With `dry_run` nothing is changed, and the answer says what would start.
     """
     body = data or ResumeSchedule()
     done = await operations.schedules.resume(
@@ -356,7 +358,7 @@ async def resume_schedule(
 async def skip_next(
     operations: ScopedOperations, schedule_id: str, data: SkipNext | None = None
 ) -> Response[ScheduleView]:
-    """Skips the given number of next slots; 0 revokes that."""
+    """Skips the given number of next slots; 0 skips none."""
     changed = await operations.schedules.skip_next(schedule_id, (data or SkipNext()).number)
     return await _shown(operations, changed, lambda: view_of(ScheduleView, changed))
 
@@ -365,7 +367,7 @@ async def skip_next(
 async def start_backfill(
     operations: ScopedOperations, caller: Caller, schedule_id: str, data: StartBackfill
 ) -> Response[Any]:
-    """Both ends included. With `dry_run` nothing starts, and the answer says how many slots, from when to when."""
+    """Both ends are included. With `dry_run` nothing starts, and the answer has the number of slots, the first and the last."""
     if data.dry_run:
         preview = await operations.backfills.preview(schedule_id, data.start, data.end)
         return Response(preview, status_code=200)
@@ -377,16 +379,15 @@ async def start_backfill(
 async def list_backfills(
     operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[BackfillView]:
-    """The latest first. A page ends early when it has 4 MiB."""
-    found = await operations.backfills.list(schedule_id, limit, cursor=cursor)
-    return page_of(BackfillView, found)
+    """Latest first. A page ends early at 4 MiB."""
+    return page_of(BackfillView, await operations.backfills.list(schedule_id, limit, cursor=cursor))
 
 
 @get("/{schedule_id:str}/times", summary="Matching times")
 async def list_times(
     operations: ScopedOperations, schedule_id: str, start: Start = None, end: End = None, limit: Times = 10
 ) -> TimesView:
-    """Those later than `start` (now), up to and including `end`; at most 1,000."""
+    """Times later than `start` (by default now), up to and including `end`; at most 1,000."""
     return await operations.schedules.times(schedule_id, start, end, limit)
 
 
@@ -394,13 +395,13 @@ async def list_times(
 async def list_runs(
     operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[RunView]:
-    """The latest first, each with its status and reason. Those of a deleted schedule stay for its retention.
+    """Latest first, each with its status and reason. Runs of a deleted schedule stay for its retention.
 
-    A page ends early when it has 4 MiB. Of a schedule of a graph, the slots that did not run are among them.
+    A page ends early at 4 MiB. For a schedule of a graph, slots that did not run are listed too.
     """
     if await operations.schedules.is_of_graph(schedule_id):
         found = await operations.runs.search(schedule_id=schedule_id, limit=limit, cursor=cursor)
-        return graph_runs_view(found)  # type: ignore[return-value]  # the document says both
+        return graph_runs_view(found)  # type: ignore[return-value]  # the document has both
     return page_of(RunView, await operations.runs.list(schedule_id, limit, cursor=cursor))
 
 
@@ -408,25 +409,32 @@ async def list_runs(
 async def list_unstarted(
     operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[UnstartedView]:
-    """Consecutive slots that did not run for one reason are one range; the latest first."""
-    found = await operations.runs.unstarted_ranges(schedule_id, limit, cursor=cursor)
-    return page_of(UnstartedView, found)
+    """Latest first. Consecutive slots that did not run for the same reason are one range."""
+    return page_of(UnstartedView, await operations.runs.unstarted_ranges(schedule_id, limit, cursor=cursor))
 
 
-@get("/{schedule_id:str}/versions", summary="List what a schedule was before its edits")
+@get("/{schedule_id:str}/versions", summary="List earlier versions of a schedule")
 async def list_versions(
     operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[VersionView]:
-    """The latest first. A page ends early when it has 4 MiB."""
-    found = await operations.schedules.versions(schedule_id, limit, cursor=cursor)
-    return page_of(VersionView, found)
+    """Latest first. A page ends early at 4 MiB."""
+    return page_of(VersionView, await operations.schedules.versions(schedule_id, limit, cursor=cursor))
 
 
-def schedules_router() -> Router:
-    """The routes of schedules."""
-    handlers = [
-        create_schedule, list_schedules, describe_schedule, replace_schedule, merge_schedule, delete_schedule,
-        patch_schedule, trigger_schedule, pause_schedule, resume_schedule, skip_next, start_backfill, list_backfills,
-        list_times, list_runs, list_unstarted, list_versions,
-    ]  # fmt: skip
-    return Router(f"{API}/schedules", route_handlers=handlers, tags=["schedules"])
+@post("/", summary="Run an action once")
+async def run_once(own: ScopedOperations, data: RunOnce) -> Response[StoredSchedule]:
+    """After a span, on the clock of the service, or at a time: creates a schedule with one time. It runs even if that time has passed when
+    the schedule is stored. With a `key`, repeating the request creates nothing and answers 200.
+    """
+    if data.in_ is not None:
+        milliseconds(data.in_, "in")  # an error names the field
+    return await created(own, await own.create_single_run(SingleRun(**msgspec.structs.asdict(data))))
+
+
+_HANDLERS = [
+    create_schedule, list_schedules, describe_schedule, replace_schedule, merge_schedule, delete_schedule,
+    patch_schedule, trigger_schedule, pause_schedule, resume_schedule, skip_next, start_backfill, list_backfills,
+    list_times, list_runs, list_unstarted, list_versions,
+]  # fmt: skip
+once_router = Router(f"{API}/once", route_handlers=[run_once], tags=["schedules"])
+schedules_router = Router(f"{API}/schedules", route_handlers=_HANDLERS, tags=["schedules"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
-from litestar import Request, Response, get
+from litestar import Request, Response, Router, get
 from litestar.response import Redirect
 
 from horae.app import App, Readiness
@@ -19,7 +19,7 @@ class Health(msgspec.Struct, frozen=True):
     status: str = "ok"
 
 
-@get("/healthz", summary="Whether the process lives", tags=["system"], opt=ANONYMOUS, sync_to_thread=False)
+@get("/healthz", summary="Whether the process is alive", tags=["system"], opt=ANONYMOUS, sync_to_thread=False)
 def health() -> Health:
     """Answers 200 as long as the process is alive."""
     return Health()
@@ -33,12 +33,12 @@ def home() -> Redirect:
 
 @get("/readyz", summary="Whether the service can work", tags=["system"], opt=ANONYMOUS)
 async def readiness(app: App) -> Response[Readiness]:
-    """503 if it cannot work: the database is unavailable, full or replaced, its schema is newer, the clock is off, or the lease is lost."""
+    """Answers 503 if the database is unavailable, full or replaced, its schema is newer, the clock is off, or the lease is lost."""
     found = await app.readiness()
     return Response(found, status_code=200 if found.status == "ready" else 503)
 
 
-@get("/metrics", summary="What was counted and measured", tags=["system"], media_type=MEDIA_TYPE)
+@get("/metrics", summary="Metrics", tags=["system"], media_type=MEDIA_TYPE)
 async def metrics(app: App, request: Request[Any, Any, Any]) -> Response[bytes]:
     """For Prometheus; no label names a schedule, a run or a user."""
     return Response(await request.app.state.metrics.page(app), media_type=MEDIA_TYPE)
@@ -48,3 +48,6 @@ async def metrics(app: App, request: Request[Any, Any, Any]) -> Response[bytes]:
 async def openapi(request: Request[Any, Any, Any]) -> Response[bytes]:
     """The OpenAPI document of the API."""
     return Response(await request.app.state.openapi.text(), media_type="application/json")
+
+
+system_router = Router("/", route_handlers=[health, readiness, metrics, openapi, home])

@@ -11,19 +11,20 @@ from horae.app.schedule_views import SpecPreview
 from horae.app.view_base import view_of
 from horae.app.views import ExplanationView, ForecastView, PreviewView
 from horae.app.why import MAX_MINUTES
-from horae.face.service.query_parameters import asked
+from horae.face.service.query_parameters import parameter
 from horae.face.service.request_bodies import PreviewChange, PreviewSpec
 from horae.face.service.route_helpers import API, READS
 
 Time = Annotated[
     str,
-    asked(
-        "time", "ISO 8601; without an offset: in the schedule's zone.", examples=["2026-03-08T02:30:00"]
+    parameter(
+        "time", "ISO 8601; without an offset, in the schedule's time zone.", examples=["2026-03-08T02:30:00"]
     ),
 ]  # fmt: skip
-Minutes = Annotated[int, asked("minutes", "How far ahead.", minimum=1, maximum=MAX_MINUTES)]
+Minutes = Annotated[int, parameter("minutes", "How far ahead.", minimum=1, maximum=MAX_MINUTES)]
 Jitter = Annotated[
-    str | None, asked("jitter", "From 1s to 24h: how it would flatten the peaks.", examples=["30s"])
+    str | None,
+    parameter("jitter", "From 1s to 24h: forecast as if every schedule had this jitter.", examples=["30s"]),
 ]
 
 
@@ -35,7 +36,7 @@ async def explain_time(operations: ScopedOperations, schedule_id: str, time: Tim
 
 @post("/schedules/{schedule_id:str}/preview", summary="What a change would do", status_code=200, opt=READS)
 async def preview_change(operations: ScopedOperations, schedule_id: str, data: PreviewChange) -> PreviewView:
-    """Which fire times another spec adds and removes in the days ahead; nothing is changed."""
+    """The fire times that another spec would add and remove in the days ahead. Nothing is changed."""
     return view_of(PreviewView, await operations.why.preview(schedule_id, data.spec, days=data.days))
 
 
@@ -43,17 +44,15 @@ async def preview_change(operations: ScopedOperations, schedule_id: str, data: P
 async def forecast(
     operations: ScopedOperations, minutes: Minutes = 60, jitter: Jitter = None
 ) -> ForecastView:
-    """Over all schedules that the caller sees and that are not paused."""
+    """The starts of all schedules that the caller sees and that are not paused."""
     return view_of(ForecastView, await operations.why.forecast(minutes=minutes, jitter=jitter))
 
 
 @post("/preview", summary="What a spec means", status_code=200, opt=READS)
 async def preview_spec(operations: ScopedOperations, data: PreviewSpec) -> SpecPreview:
-    """Its canonical form, a sentence, and its next times; nothing is stored."""
+    """Its canonical form, a sentence, and its next times. Nothing is stored."""
     return await operations.schedules.meaning(data.spec, data.limit)
 
 
-def why_router() -> Router:
-    """The routes of "why?"."""
-    handlers = [explain_time, preview_change, forecast, preview_spec]
-    return Router(API, route_handlers=handlers, tags=["why"])
+_HANDLERS = [explain_time, preview_change, forecast, preview_spec]
+why_router = Router(API, route_handlers=_HANDLERS, tags=["why"])

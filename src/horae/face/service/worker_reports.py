@@ -38,7 +38,7 @@ async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRout
     place = connection.client.host if connection.client else ""
     run_id = connection.path_params["run_id"][:MAX_RUN_ID_LENGTH]
     paces = connection.app.state
-    paces.failed_reports.check_left(place, "too many reports from there were refused")
+    paces.failed_reports.check_left(place, "too many reports from this address were refused")
     paces.reports.check(f"{place} {run_id}", "the run is reported on too often")
     connection.scope["state"][REPORTER] = place
 
@@ -59,7 +59,7 @@ def count_failed(state: State, scope: Scope, status: int) -> None:
 
 @post("/started", summary="Report that the work has begun", status_code=200)
 async def report_started(app: App, run_id: str, authorization: Token = None) -> ReportView:
-    """For work that an external worker has accepted, with the run's report token."""
+    """For work that an external worker has accepted. Takes the run's report token."""
     return await _report(app, run_id, authorization, "started")
 
 
@@ -92,13 +92,11 @@ async def _report(app: App, run_id: str, authorization: str | None, what: str, *
 def _token(authorization: str | None) -> str:
     scheme, _, token = (authorization or "").partition(" ")
     if scheme.lower() != "bearer" or not token.strip():
-        raise AuthenticationError("The report brought no token of its run")
+        raise AuthenticationError("The report has no token of its run")
     return token.strip()
 
 
-def reports_router() -> Router:
-    """The routes of reports."""
-    handlers = [report_started, report_heartbeat, report_succeeded, report_failed]
-    return Router(
-        API + "/runs/{run_id:str}", route_handlers=handlers, guards=[check_pace], opt=ANONYMOUS, tags=["runs"]
-    )
+_HANDLERS = [report_started, report_heartbeat, report_succeeded, report_failed]
+reports_router = Router(
+    API + "/runs/{run_id:str}", route_handlers=_HANDLERS, guards=[check_pace], opt=ANONYMOUS, tags=["runs"]
+)

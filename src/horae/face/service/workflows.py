@@ -44,19 +44,19 @@ LaunchBodyOfRegistrar = Annotated[
 async def list_workflows(
     operations: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[WorkflowView]:
-    """Every version, by id, owner and version: those of the owner and those that all owners share."""
+    """Every version of the owner's workflows and of those that all owners share, ordered by id, owner and version."""
     return page_of(WorkflowView, await operations.workflows.list(cursor=cursor, limit=limit))
 
 
 @get("/workflows/{workflow_id:str}", summary="The latest version of a workflow")
 async def get_latest_workflow(operations: ScopedOperations, workflow_id: str) -> WorkflowDocumentView:
-    """The owner's, or else the one that all owners share."""
+    """The owner's workflow, or else the one that all owners share."""
     return view_of(WorkflowDocumentView, await operations.workflows.get(workflow_id))
 
 
 @get("/workflows/{workflow_id:str}/{version:str}", summary="A version of a workflow")
 async def get_workflow(operations: ScopedOperations, workflow_id: str, version: str) -> WorkflowDocumentView:
-    """As it was deployed; it never changes."""
+    """As it was deployed. A version never changes."""
     return view_of(
         WorkflowDocumentView, await operations.workflows.get(workflow_id, version_of_path(version))
     )
@@ -66,15 +66,15 @@ async def get_workflow(operations: ScopedOperations, workflow_id: str, version: 
 async def deploy_workflow(
     own: ScopedOperations, workflow_id: str, version: str, data: WorkflowBody
 ) -> Response[DeployedView]:
-    """Its triggers become schedules, and those of triggers that are gone are deleted. The same again changes nothing; another document
-    under the same version is a conflict.
+    """Its triggers become schedules; schedules of removed triggers are deleted. Deploying the same document again changes nothing; another
+    document under the same version is a conflict.
     """
     return await deploy(own, workflow_id, version, data)
 
 
 @post("/workflows/validate", summary="Check a workflow", status_code=200)
 async def validate_workflow(operations: ScopedOperations, data: WorkflowBody) -> CheckedView:
-    """As deploying it would, and stores nothing. Every node and edge that is wrong is named in `details.faults`."""
+    """Checks it as deploying would, and stores nothing. `details.faults` names every faulty node and edge."""
     plan = await operations.workflows.check(data)
     found = plan.workflow
     return CheckedView(
@@ -92,13 +92,13 @@ async def launch_workflow(own: ScopedOperations, workflow_id: str, data: LaunchB
 
 @get("/workflow-schema", summary="The JSON Schema of workflows", media_type="application/json")
 async def workflow_schema() -> dict[str, Any]:
-    """What a workflow's document may be."""
+    """The schema of a workflow's document."""
     return json_schema()
 
 
 @get("/runs/{run_id:str}/nodes", summary="The nodes of a workflow's run")
 async def get_run_nodes(operations: ScopedOperations, run_id: str) -> WorkflowNodesView:
-    """Each with its state, input, output, attempts and times; none if the run is of no workflow."""
+    """Each with its state, input, output, attempts and times; empty if the run is not of a workflow."""
     return WorkflowNodesView(items=[node_view(each) for each in await operations.workflows.nodes(run_id)])
 
 
@@ -106,13 +106,13 @@ async def get_run_nodes(operations: ScopedOperations, run_id: str) -> WorkflowNo
 async def put_workflow(
     own: ScopedOperations, workflow_id: str, version: str, data: WorkflowBody
 ) -> Response[DeployedView]:
-    """The same as below `/api/v1`."""
+    """Like the route under `/api/v1`."""
     return await deploy(own, workflow_id, version, data)
 
 
 @post("/run-launcher/start", summary="Start a workflow that no schedule asked for", status_code=200)
 async def start_run(app: App, caller: Caller, data: LaunchBodyOfRegistrar) -> StartedView:
-    """Once per key, however often it is asked; `started` is false if there is no such workflow. Its run is in the ledger."""
+    """Starts once per key, however often it is requested; `started` is false if the workflow does not exist. Its run is in the ledger."""
     wanted = convert(data, LaunchInput)
     theirs = app.owned_by(caller.owner_of_new(wanted.user_id)).workflows
     started = await theirs.start(
@@ -124,7 +124,7 @@ async def start_run(app: App, caller: Caller, data: LaunchBodyOfRegistrar) -> St
 async def deploy(
     own: ScopedOperations, workflow_id: str, version: str, document: dict[str, Any]
 ) -> Response[DeployedView]:
-    """Deploy a document under the id and version of a path, which it may leave out."""
+    """Deploy a document under the id and version of the path, which the document may omit."""
     wanted = {"workflow_id": workflow_id, "version": version_of_path(version)}
     for name, value in wanted.items():
         if document.setdefault(name, value) != value:
@@ -141,15 +141,10 @@ def version_of_path(text: str) -> int:
     return int(text)
 
 
-def launcher_router() -> Router:
-    """The routes of workflows at the root of the service, beside the registrar's."""
-    return Router("/", route_handlers=[put_workflow, start_run], tags=["registrar"])
+launcher_router = Router("/", route_handlers=[put_workflow, start_run], tags=["registrar"])
 
-
-def workflows_router() -> Router:
-    """The routes of workflows."""
-    handlers = [
-        list_workflows, get_latest_workflow, get_workflow, deploy_workflow, validate_workflow, launch_workflow, workflow_schema,
-        get_run_nodes,
-    ]  # fmt: skip
-    return Router(API, route_handlers=handlers, tags=["workflows"])
+_HANDLERS = [
+    list_workflows, get_latest_workflow, get_workflow, deploy_workflow, validate_workflow, launch_workflow, workflow_schema,
+    get_run_nodes,
+]  # fmt: skip
+workflows_router = Router(API, route_handlers=_HANDLERS, tags=["workflows"])
