@@ -92,7 +92,7 @@ async def test_grants_are_listed_renewed_and_revoked(machine: TimeMachine, clien
     assert "must be in the future" in await post(
         client, path, "/grants", do="renew", until="2001-01-01T00:00"
     )
-    assert "is no time" in await post(client, path, "/grants", do="renew", until="soon")
+    assert "is not a time" in await post(client, path, "/grants", do="renew", until="soon")
     assert "until it is revoked" in await post(client, path, "/grants", do="renew", until="")
     assert (await grants.get(made.id)).expires_at is None
     assert "Revoked" in await post(client, f"/grants/{made.id}", "/grants", do="revoke")

@@ -11,7 +11,7 @@ import msgspec
 from horae.app import ScopedOperations
 from horae.app.views import BackfillView, RunView
 from horae.face.console.rendering import number
-from horae.face.console.statuses import STATUS_WORDS
+from horae.face.console.statuses import status_word
 from horae.model import OPEN, BackfillStatus, OriginKind, Reason, Run, Status
 
 MAX_DROPPED = 1000
@@ -83,7 +83,7 @@ def progress_of(
 
 
 def _ended_word(status: str) -> str:
-    return "ran" if status == Status.SUCCEEDED else STATUS_WORDS[status]
+    return "ran" if status == Status.SUCCEEDED else status_word(status)
 
 
 def _counted(counts: Counter[str]) -> str:

@@ -11,8 +11,9 @@ from litestar import Response, get, post
 
 from horae.app.view_base import page_of, view_of
 from horae.app.views import CalendarView
-from horae.errors import HoraeError, InvalidInputError
+from horae.errors import HoraeError
 from horae.face.console.error_text import error_text
+from horae.face.console.form_fields import unknown_action
 from horae.face.console.visit import Visit
 from horae.spec import SharedCalendar
 
@@ -48,8 +49,7 @@ async def calendars_page(visit: Visit) -> Response[Any]:
     """All calendars that the caller sees."""
 
     async def build() -> dict[str, Any]:
-        found = await visit.operations.calendars.list(cursor=visit.query.get("cursor") or None)
-        page = page_of(CalendarView, found)
+        page = page_of(CalendarView, await visit.operations.calendars.list(cursor=visit.cursor))
         return {"calendars": page.items, "next": page.next}
 
     return await visit.live_page("calendars.html", build)
@@ -92,7 +92,7 @@ async def new_calendar(visit: Visit) -> Response[Any]:
 
 @get("/calendars/{name:str}/delete")
 async def delete_page(visit: Visit, name: str) -> Response[Any]:
-    """What deleting a calendar means, before it is deleted."""
+    """Ask for confirmation before a calendar is deleted."""
     found = view_of(CalendarView, await visit.operations.calendars.get(name))
     return visit.page("delete_calendar.html", calendar=found)
 
@@ -107,7 +107,7 @@ def _saved(changed: int, *, is_other: bool) -> str:
 
 @post("/calendars/{name:str}")
 async def change_calendar(visit: Visit, name: str) -> Response[Any]:
-    """Change the days of a calendar, or remove it; what is wrong is told beside what was typed."""
+    """Change the days of a calendar, or delete it; an error is shown beside what was typed."""
     operations = visit.operations
     found = await operations.calendars.get(name)
     dates = visit.form.get("dates", "\n".join(found.document.dates))
@@ -122,8 +122,8 @@ async def change_calendar(visit: Visit, name: str) -> Response[Any]:
             case "delete":
                 await operations.calendars.delete(name)
                 return visit.back(visit.url("calendars"), f"Deleted {name}.")
-            case other:
-                raise InvalidInputError("do", f"is nothing that can be done: {other}")
+            case _:
+                raise unknown_action(visit)
     except HoraeError as error:
         return _shown(visit, name, view_of(CalendarView, found), dates, error_text(error), 422)
 

@@ -1,4 +1,4 @@
-"""The console of a service: its routes, its gate and what its pages share."""
+"""The console of a service: its routes, who may use them, and how errors are shown."""
 
 from __future__ import annotations
 
@@ -9,16 +9,31 @@ from litestar import Request, Response, Router
 from litestar.datastructures import Cookie
 from litestar.di import Provide
 from litestar.exceptions import HTTPException
-from litestar.response import Redirect
 
 from horae.app import App
 from horae.config import Config
 from horae.errors import AuthenticationError, HoraeError, ScheduleAmbiguousError
-from horae.face.console import pages
+from horae.face.console import (
+    alerts_page,
+    calendars_pages,
+    create_page,
+    documents_pages,
+    edit_page,
+    explain_page,
+    flows_pages,
+    grants_pages,
+    nodes_page,
+    overview,
+    runs_pages,
+    schedule_actions,
+    schedule_page,
+    schedules_list,
+    sign_in,
+    workflows_pages,
+)
 from horae.face.console.answer_cache import KeptAnswers
 from horae.face.console.assets import static_file
 from horae.face.console.feed import Feed
-from horae.face.console.rendering import TEMPLATES
 from horae.face.console.security import (
     SESSION,
     STRANGER,
@@ -34,6 +49,11 @@ from horae.face.service.problems import Problem, on_defect, problem_of
 from horae.face.service.rate_limit import RateLimit
 from horae.face.service.request_reading import check_address
 
+_PAGES = (
+    sign_in, overview, schedules_list, schedule_page, schedule_actions, runs_pages, explain_page, nodes_page, create_page, edit_page,
+    calendars_pages, flows_pages, grants_pages, workflows_pages, alerts_page, documents_pages,
+)  # fmt: skip
+
 
 class Console:
     """What all pages share."""
@@ -41,22 +61,19 @@ class Console:
     def __init__(self, app: App, config: Config, authenticator: Authenticator, pace: RateLimit) -> None:
         self.app, self.config, self.authenticator, self.pace = app, config, authenticator, pace
         self.signer = Signer(config, app.now)
-        self.templates = TEMPLATES
         self.feed = Feed(app)
         self.kept = KeptAnswers(app.clock.monotonic)
         self.takes_tokens = takes_tokens(config)
-        self.more_pages = [("workflows", "Workflows"), ("flows", "Flows"), ("grants", "Grants")]
-        """The names and labels of pages beside those of schedules and runs."""
 
     def __deepcopy__(self, _: dict[int, Any]) -> Console:
-        """Litestar copies routers, and with them what handles their requests; there is one console all the same."""
+        """Litestar copies routers with the objects behind their handlers; the console must stay one object."""
         return self
 
     def router(self) -> Router:
         """The routes of the console; none of them is part of the API."""
         return Router(
             "/console",
-            route_handlers=[static_file, *pages.handlers()],
+            route_handlers=[static_file, *(handler for page in _PAGES for handler in page.HANDLERS)],
             dependencies={"visit": Provide(_visit, sync_to_thread=False)},
             before_request=self.admit,
             request_class=Request,
@@ -78,7 +95,7 @@ class Console:
         )
 
     async def admit(self, request: Request[Any, Any, Any]) -> Response[Any] | None:
-        """Find out who asks, and refuse what must not be answered, before a page is made."""
+        """Find the caller, and refuse requests that must not be answered, before a page is rendered."""
         answered = await check_address(request)
         if answered is not None or request.route_handler.opt.get("anonymous"):
             return answered
@@ -101,7 +118,7 @@ class Console:
         return None
 
     def on_stranger(self, request: Request[Any, Any, Any], error: HoraeError) -> Response[Any]:
-        """Without a session, lead to the sign-in where one can sign in."""
+        """Without a session, lead to the sign-in page if tokens are accepted."""
         if not self.takes_tokens:
             return self.on_error(request, error)
         visit = Visit(self, request, Session(STRANGER, ""))
@@ -110,22 +127,21 @@ class Console:
             return Response(
                 b"", status_code=401, headers=headers_of({"HX-Redirect": to}), media_type="text/html"
             )
-        return Redirect(to, status_code=303, headers=headers_of({"Cache-Control": "no-store"}))
+        return visit.back(to)
 
     def on_error(self, request: Request[Any, Any, Any], error: HoraeError) -> Response[Any]:
-        """An error that Horae raised deliberately, as a page that says what to do. Of several schedules with an id, the caller's own is meant."""
+        """An error that Horae raised deliberately, as a page that says what to do. If several owners have the id, go to the caller's own schedule."""
         visit: Visit | None = request.scope["state"].get("visit")
         if (
             visit is not None
             and isinstance(error, ScheduleAmbiguousError)
             and visit.means_own(error.details["owners"])
         ):
-            to = visit.same(owner=visit.caller.user)
-            return Redirect(to, status_code=303, headers=headers_of({"Cache-Control": "no-store"}))
+            return visit.back(visit.same(owner=visit.caller.user))
         return self._problem(request, problem_of(error))
 
     def on_http_error(self, request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
-        """A request that reached no page."""
+        """A request that failed before it reached a page."""
         if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
             return self.on_crash(request, error)
         phrase = HTTPStatus(error.status_code).phrase
@@ -137,7 +153,7 @@ class Console:
     def on_crash(self, request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
         """A defect of ours: logged, and shown without internal details."""
         on_defect(request, error)
-        detail = "The page could not be made. The log of the service says why."
+        detail = "The page could not be rendered. The log of the service says why."
         return self._problem(
             request, Problem(title="Internal Server Error", status=500, detail=detail, code="internal")
         )

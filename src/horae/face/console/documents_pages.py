@@ -119,9 +119,7 @@ async def export(visit: Visit) -> Response[Any]:
             shared = await client.items("/calendars", EVERYTHING)
             value = {"calendars": [calendar_document(each) for each in shared]} if shared else {}
             value |= {"schedules": [schedule_document(each) for each in found]}
-    headers = headers_of(
-        {"Cache-Control": "no-store", "Content-Disposition": 'attachment; filename="schedules.yaml"'}
-    )
+    headers = headers_of({"Content-Disposition": 'attachment; filename="schedules.yaml"'})
     return Response(yaml_text(value).encode(), media_type="application/yaml", headers=headers)
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from litestar import Response, get, post
 
-from horae.app import Edit, ScopedOperations
-from horae.app.schedule_views import DescribedSchedule, VersionView, description_view
+from horae.app import Edit
+from horae.app.schedule_views import DescribedSchedule, VersionView
 from horae.app.view_base import page_of, view_of
 from horae.app.views import PreviewView
 from horae.checked import converted
@@ -21,6 +21,7 @@ from horae.face.console.form_fields import json_of, moment_of
 from horae.face.console.name_list import tags_of, tags_text
 from horae.face.console.rendering import as_json
 from horae.face.console.schedule_actions import skip_words
+from horae.face.console.schedule_page import described
 from horae.face.console.spec_form import form_of_policies, form_of_spec, policies_of, spec_of
 from horae.face.console.visit import Visit
 from horae.model import FUNCTION, Action, instant
@@ -31,12 +32,6 @@ LISTED = 12
 VERSIONS = 20
 MANY = 1000
 """How many runs a backfill may start without being asked for twice."""
-
-
-async def described(operations: ScopedOperations, schedule_id: str) -> DescribedSchedule:
-    """A schedule as readers see it."""
-    found = await operations.schedules.describe(schedule_id)
-    return await operations.evaluate(lambda: description_view(found))
 
 
 def form_of(schedule: DescribedSchedule, now: datetime) -> dict[str, str]:
@@ -63,14 +58,8 @@ async def changes(visit: Visit, schedule_id: str, form: dict[str, str]) -> dict[
         found = await visit.operations.why.preview(schedule_id, fields["spec"], days=DAYS, limit=LISTED)
     except HoraeError as error:
         return {"change": None, "meaning": None, **refusal(error, form)}
-    zone = meaning.spec.get("timezone", "UTC")
-    return {
-        "change": view_of(PreviewView, found),
-        "meaning": meaning,
-        "problem": "",
-        "wrong": "",
-        "zone": zone,
-    }
+    change, zone = view_of(PreviewView, found), meaning.spec.get("timezone", "UTC")
+    return {"change": change, "meaning": meaning, "problem": "", "wrong": "", "zone": zone}
 
 
 def _edit_of(form: dict[str, str], visit: Visit) -> dict[str, Any]:
@@ -101,7 +90,7 @@ async def edit_page(visit: Visit, schedule_id: str) -> Response[Any]:
 
 @post("/schedules/{schedule_id:str}/edit")
 async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
-    """Change a schedule, unless another change came first: then both are shown, and nothing is lost."""
+    """Change a schedule. If another change came first, show both."""
     form, operations, version = visit.form, visit.operations, visit.form.get("version", "")
     if form.get("do") == "preview":
         return visit.page("edit_preview.html", **await changes(visit, schedule_id, form))
@@ -111,14 +100,14 @@ async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
         expected = int(version) if version.isdecimal() else -1
         changed = await operations.schedules.edit(schedule_id, lambda _: Edit(**fields), version=expected)
     except ConflictTokenMismatchError:
-        refused, wrong = (
-            "Another change came first. What you typed is still here; what the schedule is now is beside it.",
-            "",
+        refused = (
+            "Another change came first. Your text is still here; the schedule as it is now is beside it."
         )
+        wrong = ""
     except HoraeError as error:
         refused, wrong = refusal(error, form).values()
     else:
-        # A skip is of the next slots, whichever these are: after an edit it may be of others.
+        # After an edit, other slots may be the next ones, which are skipped.
         skipped = f" {await skip_words(visit, changed)}" if changed.state.skip_next else ""
         return visit.back(visit.url("schedules", schedule_id), f"Changed.{skipped}")
     schedule = await described(operations, schedule_id)
@@ -130,8 +119,7 @@ async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
 
 def _action(visit: Visit, before: Action) -> dict[str, Any]:
     """The action of an edit: another one by its address, or the same with another input and other options."""
-    given, options = json_of(visit, "input"), json_of(visit, "options")
-    given = None if given is msgspec.UNSET else given
+    given, options = json_of(visit, "input"), json_of(visit, "options", msgspec.UNSET)
     address = visit.form.get("action", before.address).strip()
     if not address:
         raise InvalidInputError("action", "is needed")
@@ -167,14 +155,9 @@ async def backfill(visit: Visit, schedule_id: str) -> Response[Any]:
             return visit.back(f"{visit.url('schedules', schedule_id)}#h-backfills", "The backfill has begun.")
     except HoraeError as error:
         refused = error_text(error)
+    status = 422 if refused else 200
     return visit.page(
-        "backfill.html",
-        422 if refused else 200,
-        schedule=schedule,
-        form=form,
-        found=found,
-        refused=refused,
-        many=MANY,
+        "backfill.html", status, schedule=schedule, form=form, found=found, refused=refused, many=MANY
     )
 
 
@@ -192,7 +175,7 @@ async def versions_page(visit: Visit, schedule_id: str) -> Response[Any]:
     schedule = await described(operations, schedule_id)
     found = page_of(
         VersionView,
-        await operations.schedules.versions(schedule_id, VERSIONS, cursor=visit.query.get("cursor") or None),
+        await operations.schedules.versions(schedule_id, VERSIONS, cursor=visit.cursor),
     )
     following: list[VersionView | DescribedSchedule] = [schedule, *found.items]
     shown = [(old, difference(old, new)) for old, new in zip(found.items, following, strict=False)]

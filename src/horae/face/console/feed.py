@@ -123,7 +123,7 @@ class Feed:
 
         A restless view is rendered each second: what it shows grows without a change that is heard of.
         """
-        headers = headers_of({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        headers = headers_of({"X-Accel-Buffering": "no"})
         if len(self._topics) >= MAX_TOPICS and key not in self._topics:
             return Response(b"", status_code=503, headers=headers, media_type="text/plain")
         topic = self._topics.get(key) or _Topic(render, is_restless)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import msgspec
 from litestar import Response, get, post
 
 from horae.app.flow_views import FlowEventView, FlowInputView, FlowRunView, FlowView, HandlerView
-from horae.errors import HoraeError, InvalidInputError
+from horae.errors import HoraeError
 from horae.face.console.dag import Drawing, draw
 from horae.face.console.error_text import error_text
-from horae.face.console.form_fields import json_of
-from horae.face.console.runs_pages import moment_of_query
+from horae.face.console.form_fields import json_of, moment_of_query, unknown_action
 from horae.face.console.visit import Visit
 
 RUNS = EVENTS = INPUTS = 10
@@ -40,7 +38,7 @@ async def flows_page(visit: Visit) -> Response[Any]:
     """All flows in plain words."""
 
     async def build() -> dict[str, Any]:
-        found = await visit.operations.flows.list(cursor=visit.query.get("cursor") or None)
+        found = await visit.operations.flows.list(cursor=visit.cursor)
         return {"flows": list(found), "next": found.next, "tones": TONES, "labels": LABELS}
 
     return await visit.live_page("flows.html", build)
@@ -48,11 +46,7 @@ async def flows_page(visit: Visit) -> Response[Any]:
 
 @get("/flows/{name:str}")
 async def flow_page(visit: Visit, name: str) -> Response[Any]:
-    """One flow: what it does, what is wrong, what it did lately and what it has not finished."""
-    return await _show(visit, name)
-
-
-async def _show(visit: Visit, name: str) -> Response[Any]:
+    """One flow: its status, its issue, its recent activity and its pending inputs."""
 
     async def build() -> dict[str, Any]:
         flow = await visit.operations.flows.show(name, owner=visit.query.get("owner"))
@@ -171,7 +165,7 @@ async def act_on_flow(visit: Visit, name: str) -> Response[Any]:
         text = await _act(visit, name, owner)
     except HoraeError as error:
         if visit.form.get("do") in TYPED:
-            return await visit.show_again(error, lambda: _show(visit, name))
+            return await visit.show_again(error, flow_page.fn(visit, name))
         await visit.operations.flows.show(name, owner=owner)  # gone: say that instead
         return visit.refused(here, error)
     return visit.back(here, text)
@@ -191,23 +185,21 @@ async def _act(visit: Visit, name: str, owner: str | None) -> str:
             await flows.resume(name, owner=owner)
             return "Resumed."
         case "publish":
-            payload = json_of(visit, "payload")
+            message_id = form.get("message_id", "").strip()
             await flows.publish(
-                name, form.get("topic", ""), form.get("message_id", "").strip(),
-                None if payload is msgspec.UNSET else payload, owner=owner,
-            )  # fmt: skip
-            return f"Published {form.get('message_id', '').strip()}."
+                name, form.get("topic", ""), message_id, json_of(visit, "payload"), owner=owner
+            )
+            return f"Published {message_id}."
         case "skip_input":
             key = (form.get("source", ""), form.get("type", ""), form.get("id", ""))
             number = await flows.skip(name, *key, owner=owner)
             return f"Skipped {key[2]}: {number} of its events will not be processed."
         case decision if decision in DECISIONS:
             result = json_of(visit, "result") if decision == "applied" else None
-            result = None if result is msgspec.UNSET else result
             await flows.resolve(name, decision, result=result, owner=owner)  # type: ignore[arg-type]  # it is one
             return TRIED_AGAIN.get(decision, "Resolved.")
-        case other:
-            raise InvalidInputError("do", f"is nothing that can be done: {other}")
+        case _:
+            raise unknown_action(visit)
 
 
 HANDLERS = [flows_page, flow_page, flow_run_page, act_on_flow]

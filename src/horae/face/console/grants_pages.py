@@ -1,4 +1,4 @@
-"""Grants: what may run for absent users, until when; created, renewed and revoked here."""
+"""Grants: which graphs may run for absent users, and until when."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from litestar import Response, get, post
 
 from horae.app.grant_views import GrantView
 from horae.app.view_base import page_of
-from horae.errors import HoraeError, InvalidInputError
-from horae.face.console.form_fields import moment_of
+from horae.errors import HoraeError
+from horae.face.console.form_fields import moment_of, unknown_action
 from horae.face.console.visit import Visit
 from horae.model import instant
 
@@ -23,15 +23,10 @@ def state_of(grant: GrantView, now: int) -> str:
 
 @get("/grants")
 async def grants_page(visit: Visit) -> Response[Any]:
-    """The grants that the caller sees, also those that no longer hold."""
-    return await _show(visit)
+    """The grants that the caller sees, including expired and revoked ones."""
 
-
-async def _show(visit: Visit) -> Response[Any]:
     async def build() -> dict[str, Any]:
-        page = page_of(
-            GrantView, await visit.operations.grants.list(cursor=visit.query.get("cursor") or None)
-        )
+        page = page_of(GrantView, await visit.operations.grants.list(cursor=visit.cursor))
         shown = [(each, state_of(each, visit.now)) for each in page.items]
         return {"grants": shown, "next": page.next}
 
@@ -39,7 +34,7 @@ async def _show(visit: Visit) -> Response[Any]:
 
 
 def scope_of(text: str) -> str:
-    """The scope that a line of the form means: a whole one, the id of a graph, or ``*`` for every graph; a graph's id has a colon."""
+    """The scope that a line of the form means: a scope, the id of a graph, which has one colon, or ``*`` for every graph."""
     return f"graph:execute:{text}" if text == "*" or text.count(":") == 1 else text
 
 
@@ -50,7 +45,7 @@ async def new_grant(visit: Visit) -> Response[Any]:
         scopes = [scope_of(each) for each in visit.form.get("scopes", "").split()]
         made = await visit.own.grants.create(scopes, expires_at=moment_of(visit, "until"))
     except HoraeError as error:
-        return await visit.show_again(error, lambda: _show(visit))
+        return await visit.show_again(error, grants_page.fn(visit))
     return visit.back(visit.url("grants"), f"Created {made.id}.")
 
 
@@ -62,14 +57,14 @@ async def act_on_grant(visit: Visit, grant_id: str) -> Response[Any]:
         match visit.form.get("do"):
             case "revoke":
                 await grants.revoke(grant_id)
-                text = "Revoked: nothing that has not begun yet runs by it."
+                text = "Revoked: nothing starts under it any more."
             case "renew":
                 until = moment_of(visit, "until")
                 await grants.renew(grant_id, until)
                 end = "it is revoked" if until is None else f"{until.astimezone(visit.zone):%d %b %Y, %H:%M}"
                 text = f"Renewed: it holds until {end}."
-            case other:
-                raise InvalidInputError("do", f"is nothing that can be done: {other}")
+            case _:
+                raise unknown_action(visit)
     except HoraeError as error:
         await grants.get(grant_id)  # gone: say that instead
         return visit.refused(here, error)

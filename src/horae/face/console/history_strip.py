@@ -10,7 +10,7 @@ import msgspec
 
 from horae.app.views import RunView, UnstartedView, sentence_of
 from horae.face.console.rendering import span
-from horae.face.console.statuses import STATUS_WORDS
+from horae.face.console.statuses import status_word
 from horae.face.console.visit import Visit
 from horae.model import Run, UnstartedRange
 
@@ -53,7 +53,7 @@ def local(moment: datetime, zone: ZoneInfo) -> str:
 
 def why_run(run: RunView | Run, zone: ZoneInfo) -> str:
     """What became of a run, in one line."""
-    text = f"{local(run.nominal, zone)}: {STATUS_WORDS.get(run.status, run.status)}"
+    text = f"{local(run.nominal, zone)}: {status_word(run.status)}"
     if run.started_at and run.ended_at and run.status not in {"skipped", "missed", "dropped"}:
         text += f" in {span(run.ended_at - run.started_at)}"
     if run.attempt > 1:
@@ -68,7 +68,7 @@ def why_unstarted(unstarted: UnstartedView | UnstartedRange, zone: ZoneInfo) -> 
     text = local(unstarted.start, zone)
     if unstarted.count > 1:
         text += f" to {local(unstarted.end, zone)}: {unstarted.count:,} slots"
-    return f"{text}: {STATUS_WORDS.get(unstarted.status, unstarted.status)} – {sentence_of(unstarted.reason)}"
+    return f"{text}: {status_word(unstarted.status)} – {sentence_of(unstarted.reason)}"
 
 
 def marks_of(

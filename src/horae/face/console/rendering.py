@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import jinja2
@@ -16,57 +16,33 @@ from horae import __version__
 from horae.app.views import sentence_of
 from horae.face.console.assets import asset_url
 from horae.face.console.error_text import sentence
-from horae.face.console.statuses import STATUS_WORDS, resolution, symbol
-from horae.face.console.visit import Visit
+from horae.face.console.statuses import resolution, status_word, symbol
 from horae.model import instant
+
+if TYPE_CHECKING:
+    from horae.face.console.visit import Visit
 
 SHOWN_BYTES = 64 * 1024
 """How much of a value a page shows; the API has the whole."""
 
 
-class Templates:
-    """The templates of the console. Everything that they show is escaped."""
+def render(name: str, visit: Visit, /, **context: Any) -> str:  # noqa: ANN401 - what a template shows
+    """Render a template, with times in the zone of the visit. Everything that it shows is escaped."""
 
-    def __init__(self) -> None:
-        folder = Path(__file__).parent / "templates"
-        self._environment = jinja2.Environment(
-            loader=jinja2.FileSystemLoader(folder), autoescape=True, undefined=jinja2.StrictUndefined, auto_reload=False,
-            trim_blocks=True, lstrip_blocks=True,
-        )  # fmt: skip
-        filters = {
-            "span": span,
-            "json": as_json,
-            "number": number,
-            "plural": plural,
-            "iso": iso,
-            "bytes": size,
-            "called": called,
-            "any_seconds": any_seconds,
-            "sentence": sentence,
-            "why": sentence_of,
-            "resolution": resolution,
-        }
-        self._environment.filters |= filters
-        words = {"asset": asset_url, "words": STATUS_WORDS, "symbol": symbol, "version": __version__}
-        self._environment.globals |= words
+    def when(
+        moment: datetime | None,
+        zone: str | None = None,
+        *,
+        date: bool = True,
+        seconds: bool = False,
+        exact: bool = False,
+    ) -> Markup:
+        shown_in = ZoneInfo(zone) if zone else visit.zone
+        now = instant(visit.now)
+        return moment_text(moment, shown_in, visit.zone, now, date=date, seconds=seconds, exact=exact)
 
-    def render(self, name: str, visit: Visit, /, **context: Any) -> str:  # noqa: ANN401 - what a template shows
-        """A template with its context, in the zone of the visit."""
-
-        def when(
-            moment: datetime | None,
-            zone: str | None = None,
-            *,
-            date: bool = True,
-            seconds: bool = False,
-            exact: bool = False,
-        ) -> Markup:
-            shown_in = ZoneInfo(zone) if zone else visit.zone
-            now = instant(visit.now)
-            return moment_text(moment, shown_in, visit.zone, now, date=date, seconds=seconds, exact=exact)
-
-        template = self._environment.get_template(name)
-        return template.render(visit=visit, when=when, seen=context.pop("seen", ""), **context)
+    template = _ENVIRONMENT.get_template(name)
+    return template.render(visit=visit, when=when, seen=context.pop("seen", ""), **context)
 
 
 def moment_text(
@@ -86,12 +62,12 @@ def moment_text(
     """
     if moment is None:
         return Markup('<span class="none">–</span>')
-    here, there = moment.astimezone(zone), moment.astimezone(viewer)
-    clock = _clock(here, seconds=seconds)
-    text = f"{_day(here, now.astimezone(zone))}, {clock}" if date else clock
-    if exact or (date and here.utcoffset() != there.utcoffset()):
+    local, viewed = moment.astimezone(zone), moment.astimezone(viewer)
+    clock = _clock(local, seconds=seconds)
+    text = f"{_day(local, now.astimezone(zone))}, {clock}" if date else clock
+    if exact or (date and local.utcoffset() != viewed.utcoffset()):
         text = exact_text(moment, zone, viewer, now, seconds=seconds)
-    title = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC · {zone.key} {here:%z}"
+    title = f"{moment.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC · {zone.key} {local:%z}"
     return Markup('<time datetime="{}" title="{}">{}</time>').format(iso(moment), title, text)
 
 
@@ -99,12 +75,12 @@ def exact_text(
     moment: datetime, zone: ZoneInfo, viewer: ZoneInfo, now: datetime, *, seconds: bool = False
 ) -> str:
     """A moment in a zone with its date, as plain text; where the viewer's clock shows another time, both with their zones."""
-    here, there = moment.astimezone(zone), moment.astimezone(viewer)
-    text = f"{_date(here, now)}, {_clock(here, seconds=seconds)}"
-    if here.utcoffset() == there.utcoffset():
+    local, viewed = moment.astimezone(zone), moment.astimezone(viewer)
+    text = f"{_date(local, now)}, {_clock(local, seconds=seconds)}"
+    if local.utcoffset() == viewed.utcoffset():
         return text
-    other_day = "" if here.date() == there.date() else f"{there:%a %d %b}, "
-    return f"{text} {_city(zone)} ({other_day}{there:%H:%M} {_city(viewer)})"
+    other_day = "" if local.date() == viewed.date() else f"{viewed:%a %d %b}, "
+    return f"{text} {_city(zone)} ({other_day}{viewed:%H:%M} {_city(viewer)})"
 
 
 def _clock(here: datetime, *, seconds: bool) -> str:
@@ -167,11 +143,6 @@ def plural(count: int, one: str, many: str = "") -> str:
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
-def size(count: int) -> str:
-    """A number of bytes."""
-    return f"{count:,} B" if count < 1024 else f"{count / 1024:,.0f} KiB"
-
-
 HASHED = ("cron-", "launch-")
 """How the ids of a workflow's schedules begin that were made from a hash."""
 
@@ -192,5 +163,12 @@ def as_json(value: object) -> str:
     return f"{text[:SHOWN_BYTES]}\n… {len(text) - SHOWN_BYTES:,} more characters; the API has the whole"
 
 
-TEMPLATES = Templates()
-"""Of all consoles of a process, so that each is compiled once."""
+_ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"), autoescape=True, undefined=jinja2.StrictUndefined,
+    auto_reload=False, trim_blocks=True, lstrip_blocks=True,
+)  # fmt: skip
+_ENVIRONMENT.filters |= {
+    "span": span, "json": as_json, "number": number, "plural": plural, "iso": iso, "called": called, "any_seconds": any_seconds,
+    "sentence": sentence, "why": sentence_of, "resolution": resolution, "word": status_word,
+}  # fmt: skip
+_ENVIRONMENT.globals |= {"asset": asset_url, "symbol": symbol, "version": __version__}

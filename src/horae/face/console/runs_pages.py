@@ -26,13 +26,13 @@ from horae.app.views import (
 from horae.errors import HoraeError, InvalidInputError, ScheduleNotFoundError
 from horae.face.console.backfill_progress import dropped_runs, progress_of
 from horae.face.console.error_text import error_text
+from horae.face.console.form_fields import moment_of_query, unknown_action
 from horae.face.console.problems import ASKED_FOR, PROBLEMS
 from horae.face.console.rendering import span
 from horae.face.console.schedule_names import ids_called, names_of
 from horae.face.console.visit import Visit
 from horae.face.console.workflows_pages import nodes_of
-from horae.face.time_parser import instant_of
-from horae.model import OPEN, OriginKind, Reason, Run, Status, UnstartedRange, instant
+from horae.model import OPEN, OriginKind, Reason, Run, Status, UnstartedRange
 
 PAGE = 50
 MAX_LINES = 2000
@@ -47,12 +47,6 @@ KINDS: dict[str, tuple[str, list[Status]]] = {
     "unstarted": ("Did not start", [Status.SKIPPED, Status.MISSED, Status.DROPPED]),
 }
 """The filters that one click sets."""
-
-
-def moment_of_query(visit: Visit, name: str) -> datetime | None:
-    """A time in an address, as people write it: ISO 8601, ``yesterday 9:00``, ``-2h``; in the viewer's zone."""
-    text = visit.query.get(name, "").strip()
-    return instant_of(text, name, visit.zone.key, instant(visit.now)) if text else None
 
 
 def wrong_times(visit: Visit) -> dict[str, str]:
@@ -119,10 +113,8 @@ def life_of(run: RunWithAttempts, zone: ZoneInfo) -> list[Step]:
     """The steps of a run's life in order: its slot, its decision, its attempts, its end."""
     kind = run.origin.kind
     steps = [Step("triggered" if kind == OriginKind.TRIGGER else "slot", run.nominal, "", "coming")]
-    if run.fire != run.nominal and kind not in {
-        OriginKind.TRIGGER,
-        OriginKind.RERUN,
-    }:  # these fire when decided
+    fires_when_decided = kind in {OriginKind.TRIGGER, OriginKind.RERUN}
+    if run.fire != run.nominal and not fires_when_decided:
         steps.append(Step("fires", run.fire, _after(run.nominal, run.fire), "coming"))
     steps.append(Step("decided", run.decided_at, _after(steps[-1].at, run.decided_at), "pending"))
     for each in run.attempts:
@@ -177,13 +169,14 @@ async def run_page(visit: Visit, run_id: str) -> Response[Any]:
         run = history_view(await visit.operations.runs.history(run_id))
         lines, cut = await _lines(visit, run_id)
         graph = await nodes_of(visit, run)
-        visit.restless = run.status in OPEN  # its log grows without a change that is told
+        visit.restless = run.status in OPEN  # its log grows without a change that the feed notices
+        is_open = visit.restless
         return {
             "run": run,
             "steps": life_of(run, visit.zone),
             "lines": lines,
             "cut": cut,
-            "is_open": run.status in OPEN,
+            "is_open": is_open,
             **graph,
         }
 
@@ -205,8 +198,8 @@ async def act_on_run(visit: Visit, run_id: str) -> Response[Any]:
             case "rerun":
                 run = await runs.rerun(run_id, author=visit.caller.user, note=visit.form.get("note", ""))
                 return visit.back(visit.url("runs", run.id), "This run does its slot again.")
-            case other:
-                raise InvalidInputError("do", f"is nothing that can be done: {other}")
+            case _:
+                raise unknown_action(visit)
     except HoraeError as error:
         await runs.get(run_id)  # gone: say that instead
         return visit.refused(here, error)
@@ -219,10 +212,10 @@ async def cancel_backfill(visit: Visit, backfill_id: str) -> Response[Any]:
     operations = visit.operations
     done = view_of(BackfillView, await operations.backfills.cancel(backfill_id))
     still_open = (await operations.backfills.open_runs(done.schedule_id)).get(backfill_id, Counter())
-    told = progress_of(done, still_open, (), await dropped_runs(operations, done)).words
+    progress = progress_of(done, still_open, (), await dropped_runs(operations, done))
     return visit.back(
         f"{visit.url('schedules', done.schedule_id)}#h-backfills",
-        f"The backfill is cancelled: {told}. What runs goes on.",
+        f"The backfill is cancelled: {progress.words}. What runs goes on.",
     )
 
 

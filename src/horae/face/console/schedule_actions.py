@@ -1,41 +1,37 @@
-"""What one can do to a schedule: pause, resume, trigger, skip, delete."""
+"""The actions on a schedule: pause, resume, trigger, skip, delete."""
 
 from __future__ import annotations
 
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import msgspec
 from litestar import Response, post
 
 from horae.app.fire_times import skipped_times
 from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import view_of
-from horae.errors import HoraeError, InvalidInputError
-from horae.face.console.form_fields import json_of, moment_of
+from horae.errors import HoraeError
+from horae.face.console.form_fields import json_of, moment_of, unknown_action
 from horae.face.console.rendering import exact_text
-from horae.face.console.schedule_page import any_due, show_schedule, ways_to_resume
+from horae.face.console.schedule_page import any_due, schedule_page, ways_to_resume
 from horae.face.console.visit import Visit
 from horae.model import Schedule, instant
 
 IN_PANELS = {"trigger", "pause"}
-"""What is asked for in panels of the schedule's page: these stay open when it is refused."""
+"""The actions with a panel on the schedule's page: it stays open when the form is refused."""
 
 
 async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
-    """Do what the form asks; what was done, and the page to go to."""
-    schedules, note, here = (
-        visit.operations.schedules,
-        visit.form.get("note", ""),
-        visit.url("schedules", schedule_id),
-    )
+    """Do what the form asks; return what was done, and the page to go to."""
+    schedules, note = visit.operations.schedules, visit.form.get("note", "")
+    here = visit.url("schedules", schedule_id)
     match visit.form.get("do"):
         case "pause":
             until = moment_of(visit, "until")
             await schedules.pause(schedule_id, note, until=until)
-            return (
-                "Paused." if until is None else f"Paused until {until:%a %d %b %Y, %H:%M} {until.tzname()}.",
-                here,
-            )
+            end = "" if until is None else f" until {until:%a %d %b %Y, %H:%M} {until.tzname()}"
+            return f"Paused{end}.", here
         case "resume":
             way = visit.form.get("on_resume") or None
             if way is None and any_due(await ways_to_resume(visit, schedule_id)):
@@ -44,7 +40,7 @@ async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
             return f"Resumed. {done.resumption.sentence}", here
         case "trigger":
             run_id = await schedules.trigger(
-                schedule_id, input=json_of(visit, "input"), note=note, author=visit.caller.user
+                schedule_id, input=json_of(visit, "input", msgspec.UNSET), note=note, author=visit.caller.user
             )
             return "Triggered: this is its run.", visit.url("runs", run_id)
         case "skip":
@@ -54,8 +50,8 @@ async def _act(visit: Visit, schedule_id: str) -> tuple[str, str]:
         case "delete":
             await schedules.delete(schedule_id)
             return f"Deleted {schedule_id}. Its runs stay in the ledger.", visit.url("schedules")
-        case other:
-            raise InvalidInputError("do", f"is nothing that can be done: {other}")
+        case _:
+            raise unknown_action(visit)
 
 
 async def skip_words(visit: Visit, schedule: Schedule) -> str:
@@ -73,12 +69,12 @@ async def skip_words(visit: Visit, schedule: Schedule) -> str:
 
 @post("/schedules/{schedule_id:str}")
 async def act_on_schedule(visit: Visit, schedule_id: str) -> Response[Any]:
-    """Do something to a schedule, and say what was done; a mistake is told on its page."""
+    """Do something to a schedule, and say what was done; an error is shown on its page."""
     try:
         text, to = await _act(visit, schedule_id)
     except HoraeError as error:
         if visit.form.get("do") in IN_PANELS:
-            return await visit.show_again(error, lambda: show_schedule(visit, schedule_id))
+            return await visit.show_again(error, schedule_page.fn(visit, schedule_id))
         await visit.operations.schedules.get(schedule_id)  # gone: say that instead
         return visit.refused(visit.url("schedules", schedule_id), error)
     return visit.back(to, text)

@@ -24,9 +24,9 @@ from horae.app.views import BackfillView, RunView, UnstartedView
 from horae.errors import HoraeError
 from horae.face.console.backfill_progress import MAX_DROPPED, dropped_runs, progress_of
 from horae.face.console.error_text import error_text
+from horae.face.console.form_fields import moment_of_query
 from horae.face.console.history_strip import durations_of, marks_of
 from horae.face.console.policy_words import policy_lines
-from horae.face.console.runs_pages import moment_of_query
 from horae.face.console.visit import Visit
 from horae.model import BackfillStatus, instant
 from horae.spec.clock_change import clock_note
@@ -34,7 +34,7 @@ from horae.spec.clock_change import clock_note
 RUNS = 60
 TIMES = 120
 SKIPPED = 5
-"""How many of the slots that will be skipped are listed."""
+"""How many slots to list that will be skipped."""
 
 
 class Coming(msgspec.Struct, frozen=True):
@@ -42,7 +42,7 @@ class Coming(msgspec.Struct, frozen=True):
 
     at: datetime
     note: str
-    """What the clocks do before it."""
+    """A change of the clocks before it."""
     is_skipped: bool
 
 
@@ -55,6 +55,12 @@ async def coming(visit: Visit, found: Description, schedule: DescribedSchedule) 
         Coming(at, note, place < len(skipped))
         for place, (at, note) in enumerate(zip(times, notes, strict=True))
     ]
+
+
+async def described(operations: ScopedOperations, schedule_id: str) -> DescribedSchedule:
+    """A schedule with its counts, its latest runs and its next times."""
+    found = await operations.schedules.describe(schedule_id)
+    return await operations.evaluate(lambda: description_view(found))
 
 
 async def _history(operations: ScopedOperations, schedule_id: str, cursor: str | None) -> dict[str, Any]:
@@ -87,17 +93,12 @@ async def _dropped(operations: ScopedOperations, backfill: BackfillView, latest:
 @get("/schedules/{schedule_id:str}")
 async def schedule_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """A schedule."""
-    return await show_schedule(visit, schedule_id)
-
-
-async def show_schedule(visit: Visit, schedule_id: str) -> Response[Any]:
-    """The page of a schedule."""
 
     async def build() -> dict[str, Any]:
         operations = visit.operations
         found = await operations.schedules.describe(schedule_id)
         schedule = await operations.evaluate(lambda: description_view(found))
-        history = await _history(operations, schedule_id, visit.query.get("cursor") or None)
+        history = await _history(operations, schedule_id, visit.cursor)
         runs, unstarted = history["runs"], history["unstarted"]
         return {
             "schedule": schedule, "times": await coming(visit, found, schedule), **history,
@@ -110,7 +111,7 @@ async def show_schedule(visit: Visit, schedule_id: str) -> Response[Any]:
 
 @get("/schedules/{schedule_id:str}/resume")
 async def resume_page(visit: Visit, schedule_id: str) -> Response[Any]:
-    """What ending a pause would start, either way, before it is ended."""
+    """Ask what to do with the slots that fell due, before a pause is ended."""
     found = await ways_to_resume(visit, schedule_id)
     usual = found[0].policies["on_resume"]
     ways = [each.resumption for each in found]
@@ -118,7 +119,7 @@ async def resume_page(visit: Visit, schedule_id: str) -> Response[Any]:
 
 
 async def ways_to_resume(visit: Visit, schedule_id: str) -> list[ResumedSchedule]:
-    """What ending a pause would start, if what fell due is made up, and if it is skipped."""
+    """What ending a pause would start if the slots that fell due are caught up, and if they are skipped."""
     resume = visit.operations.schedules.resume
     return [
         resumed_view(await resume(schedule_id, on_resume="catch_up", dry_run=True)),
@@ -127,23 +128,22 @@ async def ways_to_resume(visit: Visit, schedule_id: str) -> list[ResumedSchedule
 
 
 def any_due(ways: list[ResumedSchedule]) -> bool:
-    """Whether slots fell due in a pause: there is a choice then."""
+    """Whether slots fell due during a pause, so that there is a choice."""
     found = [each.resumption for each in ways]
     return any(each.starts or each.waits or each.unstarted for each in found)
 
 
 @get("/schedules/{schedule_id:str}/delete")
 async def delete_page(visit: Visit, schedule_id: str) -> Response[Any]:
-    """What deleting a schedule means, before it is deleted."""
-    found = await visit.operations.schedules.describe(schedule_id)
-    return visit.page("delete.html", schedule=description_view(found))
+    """Ask for confirmation before a schedule is deleted."""
+    return visit.page("delete.html", schedule=await described(visit.operations, schedule_id))
 
 
 @get("/schedules/{schedule_id:str}/times")
 async def times_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """The times that a schedule names in a range, with clock changes marked; and how many slots to skip."""
     operations, found, problem = visit.operations, None, ""
-    schedule = description_view(await operations.schedules.describe(schedule_id))
+    schedule = await described(operations, schedule_id)
     try:
         start, end = moment_of_query(visit, "start"), moment_of_query(visit, "end")
         found = await operations.schedules.times(schedule_id, start, end, TIMES)

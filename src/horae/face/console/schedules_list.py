@@ -1,4 +1,4 @@
-"""The list of schedules: searched and filtered by its address, page by page, with changes of many at once."""
+"""The list of schedules, filtered by its address, page by page; with changes of many at once."""
 
 from __future__ import annotations
 
@@ -54,20 +54,14 @@ async def schedules_page(visit: Visit) -> Response[Any]:
     """The schedules that the address asks for."""
     if "hx-request" in visit.request.headers:
         return visit.page("schedules_further.html", **await _found(visit))
-    return await _show(visit)
-
-
-async def _show(visit: Visit) -> Response[Any]:
     return await visit.live_page("schedules.html", lambda: _found(visit))
 
 
 async def _found(visit: Visit) -> dict[str, Any]:
-    """A page of schedules, as far as a search gets at once; with what a browser searches on with until the page is full."""
+    """A page of schedules, as far as one search gets, and the cursor with which the browser continues until the page is full."""
     operations, before = visit.operations, visit.query.get("before", "")
     wanted = max(PAGE - int(before), 1) if before.isdecimal() and int(before) < PAGE else PAGE
-    found = await operations.schedules.search(
-        filter_of(visit.query), cursor=visit.query.get("cursor") or None, limit=wanted
-    )
+    found = await operations.schedules.search(filter_of(visit.query), cursor=visit.cursor, limit=wanted)
     view = await operations.evaluate(lambda: page_of(ScheduleView, found))
     latest = await operations.runs.latest(found)
     would = await operations.evaluate(lambda: [next_if_resumed(each, visit.now) for each in found])
@@ -86,7 +80,7 @@ async def _found(visit: Visit) -> dict[str, Any]:
 
 @post("/schedules")
 async def change_schedules(visit: Visit) -> Response[Any]:
-    """Pause, resume, trigger or tag the chosen schedules, one after the other; what fails is told, and stops no other."""
+    """Pause, resume, trigger or tag the chosen schedules, one after another. A failure is shown, and does not stop the others."""
     todo = visit.form.get("do", "")
     if todo not in DONE:
         raise InvalidInputError("do", f"is none of {', '.join(DONE)}")
@@ -94,7 +88,8 @@ async def change_schedules(visit: Visit) -> Response[Any]:
         raise InvalidInputError("chosen", f"must be at most {MAX_CHOSEN}, and are {len(visit.chosen)}")
     if not visit.chosen or (todo == "tag" and not tags_of(visit.form.get("tag", ""))):
         visit.problem = "Enter a tag first." if visit.chosen else "Choose schedules first."
-        return await _show(visit)
+        again: Response[Any] = await schedules_page.fn(visit)
+        return again
     done, failed = 0, ""
     for schedule_id in visit.chosen:
         try:

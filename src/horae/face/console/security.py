@@ -1,4 +1,4 @@
-"""What keeps the console safe in a browser: headers, the session cookie, and tokens against forged requests."""
+"""Protection of the console in a browser: headers, the session cookie, and tokens against forged requests."""
 
 from __future__ import annotations
 
@@ -33,11 +33,12 @@ _HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
 }
 
 
 def headers_of(more: dict[str, str] | None = None) -> dict[str, str]:
-    """The headers of every answer of the console."""
+    """The headers of an answer of the console, which is not stored unless ``more`` says otherwise."""
     return {**_HEADERS, **(more or {})}
 
 
@@ -109,9 +110,9 @@ class Signer:
         return Notice(claims["kind"], claims["text"], claims.get("label", ""), claims.get("href", ""))
 
     def form_token(self, session: Session) -> str:
-        """What a form must send back: only a page that we rendered for this session has it."""
-        said = f"{session.caller.user}\0{session.id}".encode()
-        return hmac.new(self._key, said, hashlib.sha256).hexdigest()
+        """The token that a form must send back: only a page that was rendered for this session has it."""
+        message = f"{session.caller.user}\0{session.id}".encode()
+        return hmac.new(self._key, message, hashlib.sha256).hexdigest()
 
     def check_form(self, session: Session, given: str | None) -> None:
         """Refuse a form that does not bring the token of its session."""

@@ -12,7 +12,7 @@ from litestar.exceptions import NotFoundException
 
 from horae.errors import AuthenticationError
 from horae.face.console.error_text import error_text
-from horae.face.console.security import SESSION
+from horae.face.console.security import SESSION, headers_of
 from horae.face.console.visit import THEME, THEMES, ZONE, Visit
 from horae.face.service.route_helpers import READS
 from horae.spec import installed_zones
@@ -56,9 +56,7 @@ async def sign_out(visit: Visit) -> Response[Any]:
 @get("/session")
 async def session(visit: Visit) -> Response[bytes]:
     """Whether the session still holds; a page asks when it lost its stream of events."""
-    return Response(
-        visit.caller.user.encode(), media_type="text/plain", headers={"Cache-Control": "no-store"}
-    )
+    return Response(visit.caller.user.encode(), media_type="text/plain", headers=headers_of())
 
 
 @post("/theme", opt=READS)
@@ -81,7 +79,7 @@ def _remember(visit: Visit, name: str, value: str, known: Any) -> Response[Any]:
 
 
 def own_address(given: str | None) -> str:
-    """An address of the console to go on with; another site is none."""
+    """The given address if it is one of the console, and not of another site; otherwise the overview."""
     parts = urlsplit(given or "")
     if parts.scheme or parts.netloc or not parts.path.startswith("/console") or "\\" in (given or ""):
         return "/console"
@@ -90,7 +88,7 @@ def own_address(given: str | None) -> str:
 
 @get("/{rest:path}")
 async def nowhere(visit: Visit, rest: str) -> Response[bytes]:  # noqa: ARG001 - any other address
-    """What there is no page for."""
+    """Any address without a page."""
     raise NotFoundException
 
 

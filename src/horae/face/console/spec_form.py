@@ -19,6 +19,7 @@ from horae.errors import (
     UnknownCalendarError,
     UnknownTimezoneError,
 )
+from horae.face.console.form_fields import read_json
 from horae.face.console.name_list import calendars_of, calendars_text, tags_of
 from horae.face.console.rendering import as_json
 from horae.face.time_parser import read_time
@@ -76,10 +77,7 @@ def spec_of(form: Mapping[str, str], now: datetime) -> Json:
 
 
 def _document(text: str) -> Json:
-    try:
-        found = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise InvalidInputError("spec", f"is no JSON: {error}") from None
+    found = read_json("spec", text)
     if not isinstance(found, dict):
         raise InvalidInputError("spec", 'must be a document, such as {"crons": ["0 9 * * 1-5"]}')
     return found
@@ -174,11 +172,7 @@ def action_of(form: Mapping[str, str]) -> Any:  # noqa: ANN401 - a name, or a do
             raise InvalidInputError("action", "is needed")
     if not (text := form.get("input", "").strip()):
         return action
-    try:
-        given = msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise InvalidInputError("input", f"is no JSON: {error}") from None
-    return {**(action if isinstance(action, dict) else {"name": action}), "input": given}
+    return {**(action if isinstance(action, dict) else {"name": action}), "input": read_json("input", text)}
 
 
 def _header(line: str) -> tuple[str, str]:
@@ -192,10 +186,7 @@ def _header(line: str) -> tuple[str, str]:
 
 def policies_of(form: Mapping[str, str]) -> Json:
     """The policies that a form says, where they differ from the defaults."""
-    try:
-        policies = msgspec.json.decode(form.get("policies", "").strip() or "{}")
-    except msgspec.DecodeError as error:
-        raise InvalidInputError("policies", f"is no JSON: {error}") from None
+    policies = read_json("policies", form.get("policies", "").strip() or "{}")
     if not isinstance(policies, dict):
         raise InvalidInputError("policies", "must be a document", hint='such as {"pause_on_failure": true}')
     attempts: Any = form.get("attempts", "").strip() or "1"

@@ -4,24 +4,8 @@ from __future__ import annotations
 
 from markupsafe import Markup
 
-STATUS_WORDS: dict[str, str] = {
-    "pending": "waiting",
-    "retrying": "waits to retry",
-    "starting": "starting",
-    "running": "running",
-    "succeeded": "succeeded",
-    "failed": "failed",
-    "cancelled": "cancelled",
-    "terminated": "terminated",
-    "timed_out": "timed out",
-    "skipped": "skipped",
-    "missed": "missed",
-    "dropped": "dropped",
-    "coming": "coming",
-    "active": "active",
-    "paused": "paused",
-    "completed": "completed",
-}
+_WORDS = {"pending": "waiting", "retrying": "waits to retry", "timed_out": "timed out"}
+"""The words of statuses whose word is not their name."""
 _RESOLUTIONS = {
     "resolve it with retry": "try it again",
     "resolve it as approved": "say that it is approved",
@@ -62,6 +46,11 @@ _PATHS = {
     "clock": "M8 4.5V8l2.5 2M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2z",
     "out": "M9 3H3v10h6M7 8h7m-2.5-2.5L14 8l-2.5 2.5",
 }
+
+
+def status_word(status: str) -> str:
+    """What a page calls a status."""
+    return _WORDS.get(status, status)
 
 
 def resolution(action: str | None) -> str:

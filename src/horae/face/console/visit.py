@@ -15,6 +15,7 @@ from litestar.response import Redirect
 from horae.app import ScopedOperations
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.error_text import error_text
+from horae.face.console.rendering import render
 from horae.face.console.security import NOTICE, Notice, Session, headers_of
 from horae.face.service.caller import READ
 from horae.face.service.route_helpers import operations_for, own_operations
@@ -47,18 +48,18 @@ class Visit:
         theme = request.cookies.get(THEME, "auto")
         self.theme = theme if theme in THEMES else "auto"
         self.problem = ""
-        """Why the form of this request was refused, where the page shows it again."""
+        """Why the form of this request was refused, if the page shows it again."""
         self.live = False
         """Whether only the part of the page that changes is rendered."""
         self.restless = False
-        """Whether the page may change without a change that the feed hears of."""
+        """Whether the page may change without a change that the feed notices."""
 
     def read_form(self, body: bytes) -> None:
         """Take the fields of a form."""
         try:
             pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=MAX_FIELDS)
         except ValueError:
-            raise InvalidInputError("form", f"is no form of at most {MAX_FIELDS} fields") from None
+            raise InvalidInputError("form", f"must be a form with at most {MAX_FIELDS} fields") from None
         if any("\x00" in part for pair in pairs for part in pair):
             raise InvalidInputError("form", "has the character NUL, which no text has")
         self.form = dict(pairs)
@@ -66,12 +67,12 @@ class Visit:
 
     @property
     def token(self) -> str:
-        """What forms of this page send back."""
+        """The token that forms of this page send back."""
         return self.console.signer.form_token(self.session)
 
     @property
     def may_change(self) -> bool:
-        """Whether the caller may do more than look."""
+        """Whether the caller may change anything."""
         return READ not in self.caller.scopes
 
     @property
@@ -80,7 +81,7 @@ class Visit:
         return operations_for(self.app, self.caller, self.query.get("owner"))
 
     def means_own(self, owners: list[str]) -> bool:
-        """Whether a page that names no owner means the caller's own, of several owners who have the same."""
+        """Whether a page that names no owner means the caller's own schedule, if several owners have its id."""
         return self.request.method == "GET" and "owner" not in self.query and self.caller.user in owners
 
     @property
@@ -90,8 +91,13 @@ class Visit:
 
     @property
     def now_in_zone(self) -> datetime:
-        """The time that the viewer's clock shows."""
+        """The current time in the viewer's zone."""
         return instant(self.now).astimezone(self.zone)
+
+    @property
+    def cursor(self) -> str | None:
+        """Where the page of a list begins; ``None`` for the first page."""
+        return self.query.get("cursor") or None
 
     @property
     def path(self) -> str:
@@ -128,12 +134,12 @@ class Visit:
         return self.url(*parts, **query, **({"owner": owner} if owner not in {"", self.caller.user} else {}))
 
     def page(self, template: str, status: int = 200, /, **context: Any) -> Response[bytes]:  # noqa: ANN401 - what a template shows
-        """A page, or a part of one, which leaves the notice to the page."""
+        """A page, or a part of one. Only a page shows the notice."""
         is_part = "hx-request" in self.request.headers
         notice = None if is_part else self.console.signer.read_notice(self.request.cookies.get(NOTICE))
-        body = self.console.templates.render(template, self, notice=notice, **context)
+        body = render(template, self, notice=notice, **context)
         cookies = [] if notice is None else [Cookie(NOTICE, path="/console", max_age=0)]
-        headers = headers_of({"Cache-Control": "no-store", "Vary": "Accept, Cookie"})
+        headers = headers_of({"Vary": "Accept, Cookie"})
         return Response(
             body.encode(), status_code=status, media_type="text/html", headers=headers, cookies=cookies
         )  # fmt: skip
@@ -146,44 +152,40 @@ class Visit:
             return self.page(template, status, **context, seen="behind" if self.restless else seen)
         self.live = True
 
-        async def render() -> str:
+        async def render_again() -> str:
             self.now = self.app.now()
-            return self.console.templates.render(template, self, notice=None, **await build())
+            return render(template, self, notice=None, **await build())
 
         key = (self.token, self.zone.key, self.same(seen=None))
         return self.console.feed.stream(
-            key, render, self.query.get("seen"), self.session.until, lambda: self.restless
+            key, render_again, self.query.get("seen"), self.session.until, lambda: self.restless
         )
 
     def back(
         self, to: str, text: str = "", kind: str = "done", link: tuple[str, str] = ("", "")
     ) -> Response[Any]:
-        """Go to another page after a change, which says what was done; a link, a label and an address, may lead further."""
+        """Redirect to a page that shows a notice of what was done; ``link`` is the label and the address of a link in it."""
         cookies = []
         if text:
             value = self.console.signer.notice(Notice(kind, text[:500], *link))
             cookies.append(self.console.cookie(NOTICE, value, 60, path="/console"))
-        return Redirect(
-            to, status_code=303, headers=headers_of({"Cache-Control": "no-store"}), cookies=cookies
-        )
+        return Redirect(to, status_code=303, headers=headers_of(), cookies=cookies)
 
     def refused(self, to: str, error: HoraeError) -> Response[Any]:
-        """Go back to a page, which says why nothing was done."""
+        """Redirect to a page that shows why nothing was done."""
         return self.back(to, error_text(error), "problem")
 
-    async def show_again(
-        self, error: HoraeError, show: Callable[[], Awaitable[Response[Any]]]
-    ) -> Response[Any]:
-        """The page of a form that was refused: what was typed is still operations, beside what is wrong with it."""
+    async def show_again(self, error: HoraeError, page: Awaitable[Response[Any]]) -> Response[Any]:
+        """The page of a refused form, with what was typed and what is wrong with it."""
         self.problem = error_text(error)
-        return await show()
+        return await page
 
     def is_refused(self, todo: str) -> bool:
-        """Whether the page shows the form again that asked for this."""
+        """Whether the page shows the form of this action again."""
         return bool(self.problem) and self.form.get("do") == todo
 
     def typed(self, todo: str, name: str, otherwise: str = "") -> str:
-        """What was typed into a field of the form that asked for this, if it was refused."""
+        """What was typed into a field of this action's form, if it was refused."""
         return self.form.get(name, "") if self.is_refused(todo) else otherwise
 
 

@@ -62,9 +62,7 @@ async def workflows_page(visit: Visit) -> Response[Any]:
     """The versions of workflows that are deployed."""
 
     async def build() -> dict[str, Any]:
-        page = page_of(
-            WorkflowView, await visit.operations.workflows.list(cursor=visit.query.get("cursor") or None)
-        )
+        page = page_of(WorkflowView, await visit.operations.workflows.list(cursor=visit.cursor))
         return {"workflows": page.items, "next": page.next}
 
     return await visit.live_page("workflows.html", build)
@@ -148,10 +146,6 @@ async def preview(visit: Visit, text: str) -> dict[str, Any]:
 @get("/workflows/{workflow_id:str}")
 async def workflow_page(visit: Visit, workflow_id: str) -> Response[Any]:
     """A version of a workflow, or the latest: its graph, its runs, its schedules and its document."""
-    return await _show(visit, workflow_id)
-
-
-async def _show(visit: Visit, workflow_id: str) -> Response[Any]:
     asked = visit.query.get("version", "")
     operations = visit.operations
     found = await operations.workflows.get(workflow_id, int(asked) if asked.isdecimal() else None)
@@ -193,13 +187,12 @@ async def run_workflow(visit: Visit, workflow_id: str) -> Response[Any]:
     """Run a version of a workflow now."""
     asked = visit.query.get("version", "")
     try:
-        given = json_of(visit, "input")
         run = await visit.own.workflows.launch(
-            workflow_id, int(asked) if asked.isdecimal() else None, input=None if given is msgspec.UNSET else given,
+            workflow_id, int(asked) if asked.isdecimal() else None, input=json_of(visit, "input"),
             key=visit.form.get("key", "").strip() or None,
         )  # fmt: skip
     except HoraeError as error:
-        return await visit.show_again(error, lambda: _show(visit, workflow_id))
+        return await visit.show_again(error, workflow_page.fn(visit, workflow_id))
     return visit.back(visit.url("runs", run.id), "Started: this is its run.")
 
 
@@ -223,11 +216,4 @@ async def nodes_of(visit: Visit, run: RunView) -> dict[str, Any]:
     return {"nodes": listed, "node_count": len(nodes), "drawing": drawing, "entries": entries}
 
 
-HANDLERS = [
-    workflows_page,
-    new_workflow_page,
-    deploy_workflow,
-    preview_part,
-    workflow_page,
-    run_workflow,
-]
+HANDLERS = [workflows_page, new_workflow_page, deploy_workflow, preview_part, workflow_page, run_workflow]
