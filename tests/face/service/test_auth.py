@@ -129,7 +129,7 @@ async def test_scopes_come_in_three_ways(given: dict[str, Any]):
         (lambda: token(sub="a" * 201), "1 to 200"),
         (lambda: token(sub="a\nb"), "1 to 200"),
         (lambda: raw_token({"alg": "HS256"}, json.dumps(claims(sub=7)).encode()), "subject must be a text"),
-        (lambda: token(nbf=NOW + 11), "does not hold yet"),
+        (lambda: token(nbf=NOW + 11), "not valid yet"),
         (lambda: raw_token({"alg": "HS256"}, json.dumps(claims(exp="9999999999")).encode()), "numbers"),
         (lambda: raw_token({"alg": "HS256"}, json.dumps(claims(exp=True)).encode()), "numbers"),
         (lambda: raw_token({"alg": "HS256"}, json.dumps(claims(exp=float("inf"))).encode()), "numbers"),
@@ -371,7 +371,7 @@ async def test_an_unknown_key_is_fetched_at_most_once_in_a_while(key_server: Key
     new = bearing(token(OTHER_KEY, "RS256", "two"))
     key_server.content = jwks(jwk(RSA_KEY), jwk(OTHER_KEY, kid="two"))
     for _ in range(5):  # made-up key names cause no fetch
-        with pytest.raises(AuthenticationError, match="not known"):
+        with pytest.raises(AuthenticationError, match="unknown key"):
             await authenticator.caller(new, None)
     assert key_server.asked == 1
     clock.now += keys_module.PATIENCE

@@ -69,9 +69,9 @@ _JSON = {"Content-Type": "application/json"}
     ("request_", "status", "detail", "hint"),
     [
         (("POST", "/schedules", ""), 400, "The body is missing", "send a JSON object"),
-        (("POST", "/schedules", "{"), 400, "The body is no JSON: Input data was truncated", None),
+        (("POST", "/schedules", "{"), 400, "The body is not valid JSON: Input data was truncated", None),
         (("POST", "/schedules", "[]"), 400, "body must be a mapping, not a list", None),
-        (("DELETE", "/schedules", ""), 405, "DELETE is no method of /api/v1/schedules", "it takes GET, OPTIONS, POST"),
+        (("DELETE", "/schedules", ""), 405, "/api/v1/schedules does not take DELETE", "it takes GET, OPTIONS, POST"),
         (("GET", "/schedules/x/explain", ""), 400, "time is missing", None),
         (("GET", "/schedules?state=runing", ""), 422, 'state is "runing", and must be one of completed, paused, running', "did you mean running?"),
         (("GET", "/schedules?attention=1", ""), 422, 'attention is "1", and must be one of true, false', None),

@@ -1,4 +1,4 @@
-"""Alerts: everything that waits for a person, worst first: flows, schedules, nodes, time-zone data, grants, and what failed lately."""
+"""Alerts: what waits for a person (nodes, time-zone data, flows, schedules, grants), and recent problems."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from horae.model import ScheduleKey, instant, schedule_key
 LISTED = 50
 """How many of a kind are listed."""
 EXPIRES = timedelta(days=7)
-"""How long before its end a grant is told of."""
+"""How long before it expires a grant is listed."""
 SINCE = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "1w": timedelta(weeks=1)}
-"""How far back problems are told of."""
+"""How far back problems are listed."""
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """Something that waits for a person: how bad it is, what it is about, and the page that resolves it."""
+    """Something that waits for a person: how bad it is, what it is about, and the page to resolve it on."""
 
     tone: str
     kind: str
@@ -43,7 +43,7 @@ class Alert(msgspec.Struct, frozen=True):
     href: str
     todo: str = ""
     schedule_key: ScheduleKey | None = None
-    """The schedule that it is about, if it is about one."""
+    """The schedule that the alert is about, if any."""
 
 
 @get("/alerts")
@@ -94,7 +94,7 @@ async def _nodes(visit: Visit) -> list[Alert]:
 
 
 async def _flows(visit: Visit) -> list[Alert]:
-    """The flows that go on only after a person did something; not those that were paused, nor those that try again by themselves."""
+    """Flows that wait for a person. Paused flows, and flows that retry by themselves, are not listed."""
     return [
         Alert(
             "failed",
@@ -122,7 +122,7 @@ async def _schedules(visit: Visit) -> list[Alert]:
 
 
 async def _grants(visit: Visit) -> list[Alert]:
-    """The grants that end soon: what they allow then stops."""
+    """The grants that expire soon, and with them what they allow."""
     found = page_of(GrantView, await visit.operations.grants.list()).items
     now = instant(visit.now)
     soon = [

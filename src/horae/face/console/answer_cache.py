@@ -1,4 +1,4 @@
-"""Answers that take long with many schedules, kept for a while: all viewers share one, and no viewer waits for it twice."""
+"""A cache of answers that take long with many schedules. All viewers share it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 KEPT = 20.0
-"""Seconds that an answer is good for."""
+"""Seconds for which an answer is served again."""
 MAX_KEPT = 500
 T = TypeVar("T")
 
 
 class KeptAnswers:
-    """The latest answer to each question; of several who ask at once, one computes."""
+    """The latest answer to each question. Callers that ask at the same time share one computation."""
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic

@@ -1,4 +1,4 @@
-"""How far a backfill is: what of its slots is done, runs or waits."""
+"""The progress of a backfill: how many of its slots are done, running or waiting."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def progress_of(
     latest: Iterable[RunView],
     dropped: int | None = None,
 ) -> Progress:
-    """Count the slots of a backfill. How they ended is told if all of them are among the latest runs; of a cancelled one, how many ran
-    is told if it is known how many of its runs were dropped.
+    """Count the slots of a backfill. How they ended is shown if all of them are among the latest runs; for a cancelled backfill, how many
+    ran is shown if the number of dropped runs is known.
     """
     running = still_open[Status.RUNNING] + still_open[Status.STARTING]
     waiting = still_open.total() - running

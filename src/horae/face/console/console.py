@@ -58,8 +58,8 @@ _PAGES = (
 class Console:
     """What all pages share."""
 
-    def __init__(self, app: App, config: Config, authenticator: Authenticator, pace: RateLimit) -> None:
-        self.app, self.config, self.authenticator, self.pace = app, config, authenticator, pace
+    def __init__(self, app: App, config: Config, authenticator: Authenticator, limit: RateLimit) -> None:
+        self.app, self.config, self.authenticator, self.limit = app, config, authenticator, limit
         self.signer = Signer(config, app.now)
         self.feed = Feed(app)
         self.kept = KeptAnswers(app.clock.monotonic)
@@ -106,7 +106,7 @@ class Console:
             peer = request.scope["state"].get("peer")
             session = Session(await self.authenticator.caller(request.scope["headers"], peer), "")
         session = session or Session(STRANGER, "")
-        self.pace.check(session.caller.user, f'the user "{session.caller.user}" asks too often')
+        self.limit.check_user(session.caller.user)
         visit = Visit(self, request, session)
         request.scope["state"]["visit"] = visit
         if request.method not in {"GET", "HEAD"}:

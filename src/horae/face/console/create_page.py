@@ -1,4 +1,4 @@
-"""Create a schedule: the sentence, the next times and the equivalent code appear while one types."""
+"""Create a schedule, with a preview of its sentence, its next times and the equivalent code."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from uuid import uuid4
 import msgspec
 from litestar import Response, get, post
 
-from horae.app import NewSchedule, ScopedOperations, Trigger
-from horae.app.schedule_fields import ScheduleFields
-from horae.checked import converted
+from horae.app import NewSchedule, ScopedOperations
+from horae.checked import input_error
 from horae.errors import HoraeError
 from horae.face.console.equivalents import as_curl, as_python, as_yaml
 from horae.face.console.error_text import error_text
 from horae.face.console.name_list import calendars_text
 from horae.face.console.spec_form import DAYS, KINDS, schedule_of, spec_of, wrong_field
 from horae.face.console.visit import Visit
+from horae.face.service.caller import Caller
+from horae.face.service.request_bodies import CreateSchedule
 from horae.face.service.route_helpers import READS, known_actions
-from horae.model import Action, instant
-from horae.policies import Policies
+from horae.face.service.schedules import new_schedule
+from horae.json_bounds import convert_json
+from horae.model import instant
 from horae.spec import installed_zones
 from horae.spec.clock_change import clock_note
 
@@ -56,7 +58,7 @@ async def choices(visit: Visit, scope: ScopedOperations) -> dict[str, Any]:
 
 
 async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
-    """What the form means so far: a sentence with times, or what is wrong with it."""
+    """What the form means so far: a sentence and times, or an error."""
     try:
         spec = spec_of(form, instant(visit.now))
         found = await visit.operations.schedules.meaning(spec, TIMES)
@@ -66,7 +68,7 @@ async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
     times = [each.fire for each in found.times]
     notes = [clock_note(zone, *pair) for pair in pairwise([instant(visit.now), *times])]
     examples = {"id": "nightly", "action": "report", "url": "https://example.org/report"}
-    usual = {} if form.get("tried") else examples  # once it was refused, what is missing is told
+    usual = {} if form.get("tried") else examples  # after a refusal, missing fields are errors
     filled = {**form, **{name: form.get(name, "").strip() or text for name, text in usual.items()}}
     try:
         document = schedule_of(filled, instant(visit.now))
@@ -118,21 +120,18 @@ async def create(visit: Visit) -> Response[Any]:
         form = {**form, "id": f"once-{uuid4().hex[:12]}"}
     try:
         document = schedule_of(form, instant(visit.now))
-        made = await visit.own.schedules.create_many([new_schedule(document, visit.caller.user)])
+        made = await visit.own.schedules.create_many([_new_schedule(document, visit.caller)])
     except HoraeError as error:
         return await _page(visit, {**visit.form, "tried": "1"}, error)
     return visit.back(visit.of_schedule(made[0]), f"Created {made[0].id}.")
 
 
-def new_schedule(document: dict[str, Any], author: str) -> NewSchedule:
-    """A new schedule of a document that the form made."""
-    fields = {name: document[name] for name in ScheduleFields.__struct_fields__ if name in document}
-    if "policies" in fields:
-        fields["policies"] = converted(fields["policies"], Policies, "policies")
-    action = document["action"]
-    action = msgspec.convert(action, Action) if isinstance(action, dict) else action
-    trigger = Trigger(author=author) if "trigger" in document else None
-    return NewSchedule(**fields, id=document["id"], action=action, trigger=trigger)
+def _new_schedule(document: dict[str, Any], caller: Caller) -> NewSchedule:
+    """The new schedule of the form's document, read as the API reads it."""
+    try:
+        return new_schedule(convert_json(document, CreateSchedule), caller)
+    except msgspec.ValidationError as error:
+        raise input_error(error, CreateSchedule, whole="form") from None
 
 
 @post("/preview", opt=READS)

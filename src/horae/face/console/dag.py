@@ -1,4 +1,4 @@
-"""A graph drawn in layers: each node right of all before it, neighbours near each other, edges as curves. Pure."""
+"""Draws a graph in layers: each node right of its predecessors, edges as curves. Pure."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def draw(
 
 
 def _layers(ids: Sequence[str], edges: Sequence[tuple[str, str, str]]) -> list[list[str]]:
-    """The nodes by their longest way from a beginning. What is in a circle comes after everything else."""
+    """The nodes by the length of their longest path from a start. Nodes in a cycle come last."""
     following: dict[str, list[str]] = defaultdict(list)
     waits = dict.fromkeys(ids, 0)
     for source, target, _ in edges:
@@ -85,7 +85,7 @@ def _layers(ids: Sequence[str], edges: Sequence[tuple[str, str, str]]) -> list[l
 
 
 def _ordered(layers: list[list[str]], edges: Sequence[tuple[str, str, str]]) -> list[list[str]]:
-    """The layers, each sorted by the middle of what leads to its nodes, so that few edges cross."""
+    """The layers, each sorted by the mean row of its nodes' predecessors, so that few edges cross."""
     before: dict[str, list[str]] = defaultdict(list)
     for source, target, _ in edges:
         before[target].append(source)

@@ -1,4 +1,4 @@
-"""Schedules as files: apply documents and see what that changes first; take over a crontab; write everything as YAML.
+"""Schedules as files: apply documents after a preview, import a crontab, and export everything as YAML.
 
 These pages are clients of the API, as ``horae apply``, ``horae import`` and ``horae export`` are, in the name of the caller.
 """
@@ -45,7 +45,7 @@ CRONTAB = """# m h  dom mon dow   command
 30 2 * * *  /usr/local/bin/backup
 """
 MAX_ENTRIES = 500
-"""How many lines of a crontab are taken over at once."""
+"""How many lines of a crontab are imported at once."""
 
 
 @asynccontextmanager
@@ -61,8 +61,8 @@ async def api(visit: Visit) -> AsyncIterator[Client]:
         yield Client(http, "this service", visit.query.get("owner"))
 
 
-def _told(error: HoraeError) -> list[str]:
-    """An error in lines: one for each document that is wrong."""
+def _lines_of(error: HoraeError) -> list[str]:
+    """An error in lines, one for each faulty document."""
     if error.details.get("code") == "invalid_documents":
         return [str(each["message"]) for each in error.details["errors"]]
     return [error_text(error)]
@@ -100,7 +100,7 @@ async def apply_documents(visit: Visit) -> Response[Any]:
             for step in (todo := in_order(steps)):
                 await step.carry_out(client)
     except HoraeError as error:
-        return _documents(visit, form, problems=_told(error))
+        return _documents(visit, form, problems=_lines_of(error))
     noun = "change" if len(todo) == 1 else "changes"
     return visit.back(
         visit.url("documents"), f"Applied: {len(todo)} {noun}." if todo else "There was nothing to change."
@@ -154,44 +154,47 @@ def _meaning(entry: Entry) -> str:
 
 @post("/import")
 async def import_crontab(visit: Visit) -> Response[Any]:
-    """Show what the lines of a crontab mean, or make schedules of those whose commands this service knows."""
+    """Show what the lines of a crontab mean, or create schedules for the lines whose commands this service knows."""
     form = visit.form
     try:
         zone = form.get("timezone", "").strip()
         if zone not in installed_zones():
-            raise InvalidInputError("timezone", f"is no time zone: {zone[:40]}", hint="such as Europe/Berlin")
+            raise InvalidInputError(
+                "timezone", f"is not a time zone: {zone[:40]}", hint="such as Europe/Berlin"
+            )
         read = read_crontab(form.get("crontab", ""), timezone=zone, system=bool(form.get("system")))
         if len(read.entries) > MAX_ENTRIES:
             raise InvalidInputError(
-                "crontab", f"has {len(read.entries)} lines, and at most {MAX_ENTRIES} are taken at once"
+                "crontab", f"has {len(read.entries)} lines, and at most {MAX_ENTRIES} are imported at once"
             )
         known = await known_actions(visit.app)
         chosen = [each for each in read.entries if f"command:{each.id}" in known]
         if form.get("do") != "import" or not chosen:
             return _crontab(visit, form, read, known)
-        new = await _create(visit, chosen)
+        created = await _create(visit, chosen)
     except HoraeError as error:
-        return _crontab(visit, form, problem=_told(error)[0])
-    left = len(read.entries) - len(chosen)
-    rest = f" {left} more wait for their commands." if left else ""
-    there = f" {len(chosen) - new} were there already." if new < len(chosen) else ""
+        return _crontab(visit, form, problem=_lines_of(error)[0])
+    waiting = len(read.entries) - len(chosen)
+    rest = f" {waiting} more wait for their commands." if waiting else ""
+    existing = f" {len(chosen) - created} existed already." if created < len(chosen) else ""
     return visit.back(
-        visit.url("schedules", tag="crontab"), f"Imported {new} of {len(read.entries)} lines.{there}{rest}"
+        visit.url("schedules", tag="crontab"),
+        f"Imported {created} of {len(read.entries)} lines.{existing}{rest}",
     )
 
 
 async def _create(visit: Visit, entries: Sequence[Entry]) -> int:
-    """Make schedules of lines; how many are new."""
-    new = 0
+    """Create schedules from lines that have none yet; return how many were created."""
+    created = 0
     async with api(visit) as client:
         for entry in entries:
             try:
                 await client.post("/schedules", entry.schedule)
-                new += 1
+                created += 1
             except ServerError as error:
                 if error.details.get("code") != "schedule_exists":
                     raise
-    return new
+    return created
 
 
 HANDLERS = [documents_page, apply_documents, export, import_page, import_crontab]

@@ -1,4 +1,4 @@
-"""Explain: a schedule and a time, or a question in words, answered in a sentence; and the way to anything (Ctrl-K)."""
+"""Explain: answers a question about a schedule and a time in a sentence; and the palette that finds anything (Ctrl-K)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from horae.model import Schedule, ScheduleKey, instant
 
 FOUND = 8
 MAX_NAMES = 1000
-"""How many workflows and flows are looked through for a name."""
+"""How many workflows and flows are searched for a name."""
 PAGES = [
     ("overview", "Overview", ()), ("schedules", "Schedules", ("schedules",)), ("runs", "Runs", ("runs",)),
     ("new", "New schedule", ("new",)), ("workflows", "Workflows", ("workflows",)), ("flows", "Flows", ("flows",)),
@@ -33,11 +33,11 @@ PAGES = [
     ("documents", "Apply a file", ("documents",)), ("documents", "Import a crontab", ("import",)),
     ("explain", "Explain a time", ("explain",)),
 ]  # fmt: skip
-"""The pages that the palette leads to: their symbols, labels and places."""
+"""The pages in the palette: their symbols, labels and paths."""
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The explanation that was asked for; or what is missing, and what may have been meant."""
+    """An explanation; or what is missing, and what may have been meant."""
 
     found: ExplanationView | None = None
     schedule_id: str = ""
@@ -139,19 +139,12 @@ async def explain_page(visit: Visit) -> Response[Any]:
 
 @get("/go")
 async def go(visit: Visit) -> Response[Any]:
-    """Whatever a few letters may mean: pages, schedules, a run, or the answer to a question."""
+    """What the palette finds for a text: pages, schedules, a run, or the answer to a question."""
     text = visit.query.get("q", "").strip()
     lowered = text.lower()
     pages = [each for each in PAGES if lowered in each[1].lower()] if text else PAGES
-    found: dict[str, Any] = {
-        "pages": pages,
-        "schedules": [],
-        "others": [],
-        "run": None,
-        "found": None,
-        "text": text,
-        "answer": Answer(),
-    }
+    found: dict[str, Any] = {"pages": pages, "schedules": [], "others": [], "run": None, "found": None}
+    found |= {"text": text, "answer": Answer()}
     if text:
         found["schedules"] = await matching(visit.operations, text)
         found["others"] = await _workflows_and_flows(visit, lowered)
@@ -166,7 +159,7 @@ async def go(visit: Visit) -> Response[Any]:
 
 
 async def matching(operations: ScopedOperations, text: str) -> list[Any]:
-    """The schedule that is called so, the first ones whose ids begin so, and then those that mention it."""
+    """The schedule with this id, then schedules whose ids begin with it, then those that mention it."""
     found: dict[ScheduleKey, Schedule] = {}
     with contextlib.suppress(HoraeError):  # there is none, or several owners have one
         named = await operations.schedules.get(text)
@@ -183,7 +176,7 @@ async def matching(operations: ScopedOperations, text: str) -> list[Any]:
 
 
 async def _workflows_and_flows(visit: Visit, lowered: str) -> list[tuple[str, str, str]]:
-    """The workflows and flows that are called so: their kinds, names and addresses."""
+    """The workflows and flows whose names contain a text: their kinds, names and addresses."""
     operations = visit.operations
     workflows = {(each.owner, each.workflow_id) for each in await operations.workflows.list(limit=MAX_NAMES)}
     flows = [(each.owner, each.name, each.title) for each in await operations.flows.list(limit=MAX_NAMES)]

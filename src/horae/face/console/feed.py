@@ -1,4 +1,4 @@
-"""The feed of a node: it hears of changes once, renders each open view once, and sends it to all who look at it.
+"""The feed of a node: it notices changes, renders each open view once, and sends it to all its viewers.
 
 A change in this process wakes it at once (so does a notification of PostgreSQL); changes of other processes are found by one cheap
 question to the database each second, asked only while a page is open. Without a change nothing is read and nothing is sent.
@@ -27,9 +27,9 @@ GATHERED = 0.25
 PROBED = 1.0
 """Seconds between two questions whether other processes changed something."""
 KEPT_ALIVE = 15.0
-"""Seconds of silence after which a comment tells that the connection lives."""
+"""Seconds of silence after which a comment keeps the connection alive."""
 MAX_TOPICS = 1000
-"""How many different views are rendered; pages beyond that do not change by themselves."""
+"""How many different views are rendered; further pages are not updated."""
 GONE = b"event: gone\ndata: gone\n\n"
 Render = Callable[[], Awaitable[str]]
 _log = logging.getLogger("horae")
@@ -57,7 +57,7 @@ class _Viewer:
 
 
 class _Listener(Observer):
-    """Hears of what the engine of this node does."""
+    """Notices what the engine of this node does."""
 
     def __init__(self, changed: Callable[[], None]) -> None:
         self._changed = changed
@@ -91,7 +91,7 @@ class Feed:
 
     @property
     def mark(self) -> str:
-        """What a page has seen: it need not be told again until this changes."""
+        """The state that a page has seen: it needs no update until this changes."""
         return f"{self._process}.{self._number}"
 
     @property
@@ -100,12 +100,12 @@ class Feed:
         return len(self._topics)
 
     def changed(self) -> None:
-        """Something may look different now."""
+        """Note that pages may look different now."""
         self._number += 1
         self._changed.set()
 
     def close(self) -> None:
-        """End all streams: the service ends, and waits for no page."""
+        """End all streams, because the service shuts down."""
         self._closed = True
         for topic in self._topics.values():
             for viewer in topic.viewers:
@@ -121,7 +121,7 @@ class Feed:
     ) -> Response[Any]:
         """The changes of a view, as server-sent events; the first comes at once if the page is behind.
 
-        A restless view is rendered each second: what it shows grows without a change that is heard of.
+        A restless view is rendered each second: it grows without a change that the feed notices.
         """
         headers = headers_of({"X-Accel-Buffering": "no"})
         if len(self._topics) >= MAX_TOPICS and key not in self._topics:
@@ -173,7 +173,7 @@ class Feed:
                 await self._render(topic)
 
     async def _probe(self, mark: object) -> object:
-        """What the database says of its changes; the same as before if it cannot be asked."""
+        """The change mark of the database; the previous one if it is unavailable."""
         try:
             return await self._app.change_mark()
         except HoraeError:
@@ -192,7 +192,7 @@ class Feed:
 
 
 async def _rendered(topic: _Topic) -> bytes:
-    """A view as an event; or that it is gone, because it was deleted or the database cannot be read."""
+    """A view as an event, or ``GONE`` if it was deleted or the database is unavailable."""
     try:
         return event_of(await topic.render())
     except HoraeError:

@@ -1,4 +1,4 @@
-"""What people call schedules: the names that pages show, and the schedules that a shown name means."""
+"""The names of schedules that pages show, and the schedules that such a name means."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from horae.face.console.rendering import HASHED, called
 from horae.model import Run, Schedule, UnstartedRange
 
 MAX_CALLED = 8
-"""How many schedules of one name are told apart."""
+"""How many schedules of the same name are distinguished."""
 
 Names = dict[tuple[str, str], str]
 """Names by owner and id."""
@@ -30,7 +30,7 @@ async def names_of(operations: ScopedOperations, entries: Iterable[Run | Unstart
 
 
 async def ids_called(operations: ScopedOperations, name: str) -> list[str]:
-    """The id that was given, if there is such a schedule, or else the ids of those that pages show by this name."""
+    """The given id if a schedule has it, or else the ids of the schedules that pages show under this name."""
     try:
         if await operations.schedules.exists(name):
             return [name]
@@ -44,5 +44,5 @@ async def ids_called(operations: ScopedOperations, name: str) -> list[str]:
 
 
 def _searched(name: str) -> str:
-    """What is searched for: a name as pages show it says more than is stored."""
+    """The text to search for: without what pages add to a stored name."""
     return name.lower().removesuffix(", by hand")

@@ -1,4 +1,4 @@
-"""The form of a schedule: when it fires and its policies, read into documents and filled in from them. Pure."""
+"""The form of a schedule: reads its fields into spec and policy documents, and fills them from these. Pure."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ DAYS = {"mon": "Mon", "tue": "Tue", "wed": "Wed", "thu": "Thu", "fri": "Fri", "s
 _CLOCK = re.compile(r"(\d{1,2}):(\d\d)(?::(\d\d))?")
 Json = dict[str, Any]
 USUAL: Json = whole(Policies())
-"""The policies of a schedule that says none."""
+"""The default policies."""
 _POLICY_FIELDS = {
     "policies.overlap": "overlap",
     "policies.catch_up.mode": "catch_up",
     "policies.retry.attempts": "attempts",
     "policies.timeouts.run": "run_timeout",
 }
-"""The fields of the form that say one policy each."""
+"""The form's fields for single policies, by the paths of these."""
 
 
 def spec_of(form: Mapping[str, str], now: datetime) -> Json:
-    """The spec document that a form says; a mistake is told with the field that has it. A single time may be relative to ``now``."""
+    """The spec document of a form. An error names its field; a single time may be relative to ``now``."""
     kind = form.get("kind", "plain")
     if kind == "spec":
         return _document(form.get("spec", ""))
@@ -137,7 +137,7 @@ def _plain(form: Mapping[str, str]) -> Json:
 
 
 def schedule_of(form: Mapping[str, str], now: datetime) -> Json:
-    """The document of a new schedule, as the API takes it, without what is left at its default."""
+    """The document of a new schedule, as the API takes it, without defaults."""
     document: Json = {"id": form.get("id", "").strip(), "spec": spec_of(form, now), "action": action_of(form)}
     if not document["id"]:
         raise InvalidInputError("id", "is needed")
@@ -155,7 +155,7 @@ def schedule_of(form: Mapping[str, str], now: datetime) -> Json:
 
 
 def action_of(form: Mapping[str, str]) -> Any:  # noqa: ANN401 - a name, or a document
-    """The action that a form says: a registered one or a command by its name, or an HTTP request."""
+    """The action of a form: a registered one or a command by its name, or an HTTP request."""
     if form.get("does") == "http":
         url = form.get("url", "").strip()
         if not url:
@@ -185,7 +185,7 @@ def _header(line: str) -> tuple[str, str]:
 
 
 def policies_of(form: Mapping[str, str]) -> Json:
-    """The policies that a form says, where they differ from the defaults."""
+    """The policies of a form that differ from the defaults."""
     policies = read_json("policies", form.get("policies", "").strip() or "{}")
     if not isinstance(policies, dict):
         raise InvalidInputError("policies", "must be a document", hint='such as {"pause_on_failure": true}')
@@ -212,7 +212,7 @@ def policies_of(form: Mapping[str, str]) -> Json:
 
 
 def different(found: Json, usual: Json) -> Json:
-    """What differs from the usual values, in parts as well."""
+    """The values that differ from the defaults, part by part."""
     parts = {
         name: different(value, usual[name]) if isinstance(value, dict) else value
         for name, value in found.items()
@@ -222,7 +222,7 @@ def different(found: Json, usual: Json) -> Json:
 
 
 def form_of_policies(policies: Json) -> dict[str, str]:
-    """The fields of the form that say some policies: the plain choices, and the others as JSON."""
+    """The form's fields for given policies: the plain choices, and the other policies as JSON."""
     found = msgspec.json.decode(msgspec.json.encode(different(policies, USUAL)))
     catch_up, retry, timeouts = (found.get(name, {}) for name in ("catch_up", "retry", "timeouts"))
     attempts = retry.pop("attempts", 1)
@@ -235,14 +235,14 @@ def form_of_policies(policies: Json) -> dict[str, str]:
 
 
 def form_of_spec(spec: Json, now: datetime) -> dict[str, str]:
-    """The fields of the form that say a spec; what the other fields cannot say is a spec document."""
+    """The form's fields for a given spec; a spec that the plain fields cannot express is shown as a document."""
     document = {"kind": "spec", "spec": as_json(spec), "timezone": spec.get("timezone", "UTC")}
     try:
         form = {**document, **_fields_of(spec)}
         said = spec_of(form, now)
         if said.pop("exclude", None) == spec.get("exclude") and _meaning(said) == _meaning(spec):
             return form
-    except (HoraeError, KeyError, TypeError, ValueError):  # it has another shape than those fields can say
+    except (HoraeError, KeyError, TypeError, ValueError):  # the plain fields cannot express it
         pass
     return document
 
@@ -269,7 +269,7 @@ def _fields_of(spec: Json) -> dict[str, str]:
 
 
 def _plain_fields(calendar: Json) -> dict[str, str]:
-    """The plain choices that say a calendar; a field of several ranges, such as two hours, is told by reading them back."""
+    """The plain choices for a calendar. Reading them back shows whether they express it: not if a field has several ranges."""
     hour, minute, second = (int(calendar[name][0]["start"]) for name in ("hour", "minute", "second"))
     clock = {"time": f"{hour}:{minute:02}" + (f":{second:02}" if second else "")}
     if (days := _ranges(calendar["day_of_month"])) != "1-31":
@@ -297,7 +297,7 @@ def _ranges(ranges: list[Json]) -> str:
 
 
 def wrong_field(error: HoraeError, kind: str) -> str:
-    """The name of the form's field that an error is about; empty if it is about none of them."""
+    """The form's field that an error is about; empty if it is about none."""
     match error:
         case UnknownTimezoneError():
             path = "timezone"

@@ -50,8 +50,7 @@ __all__ = ["Service", "make_service"]
 class Service(Litestar):
     """The routes of an app. Paths are matched undecoded, so that an id may contain an encoded slash.
 
-    Litestar takes milliseconds to register a route, and a command asks for few of them: those of a part of the paths are registered
-    when one of them is first asked for.
+    Registering a route takes Litestar milliseconds: the routes of a part of the paths are registered when a path in it is first requested.
     """
 
     def __init__(
@@ -62,7 +61,7 @@ class Service(Litestar):
     ) -> None:
         self._make_console = make_console
         self.console: Console | None = None
-        """The console, once a page was asked for."""
+        """The console, once a page was requested."""
         self._parts: dict[tuple[str, ...], list[Router]] = {}
         for router in routers:
             for part in dict.fromkeys(part_of(route.path) for route in router.routes):
@@ -71,11 +70,11 @@ class Service(Litestar):
 
     @staticmethod
     def _get_default_plugins(plugins: list[PluginProtocol]) -> list[PluginProtocol]:
-        """Without those for pydantic and attrs, which take long to load, where they are installed, and which no route needs."""
+        """Leave out the plugins for pydantic and attrs: they are slow to load, and no route needs them."""
         return [*plugins, MsgspecDIPlugin()]
 
     def register_part(self, path: str) -> None:
-        """Register the routes of the part of the paths to which one belongs, unless that was done."""
+        """Register the routes of the part that a path belongs to, unless they are registered."""
         part = part_of(path)
         if part == ("console",) and self.console is None:
             self.console = self._make_console()
@@ -116,7 +115,7 @@ class Service(Litestar):
 
 
 def part_of(path: str) -> tuple[str, ...]:
-    """The part of the paths to which one belongs: its first word, below ``/api`` its first three."""
+    """The part that a path belongs to: its first word, or its first three words below ``/api``."""
     words = [each for each in path.split("/") if each]
     return tuple(words[: 3 if words[:1] == ["api"] else 1])
 
@@ -127,26 +126,26 @@ ROUTERS = (
 )  # fmt: skip
 """The routes of the API, and those beside it. Each service registers copies of them."""
 SAFE = ("GET", "HEAD", "OPTIONS")
-"""The methods that change nothing. Other routes that change nothing say so (``READS``)."""
+"""The methods that change nothing. Other routes that change nothing have the option ``READS``."""
 
 
 def make_service(app: App, config: Config, counted: Metrics | None = None) -> Service:
     """The service of an open app; it neither starts nor stops the app."""
     authenticator = Authenticator(config, app.now)
-    pace = RateLimit(config.requests_per_second, app.clock.monotonic)
+    limit = RateLimit(config.requests_per_second, app.clock.monotonic)
 
     async def check_request(request: Request[Any, Any, Any]) -> Response[None] | None:
         """Refuse invalid addresses, unknown callers and callers beyond their rate limit, before any body is read."""
         answered = await check_address(request)
         if answered is None and not request.route_handler.opt.get("anonymous"):
             state = request.scope["state"]
-            found = state.get("caller") or await authenticator.caller(
+            caller = state.get("caller") or await authenticator.caller(
                 request.scope["headers"], state.get("peer")
             )
-            pace.check(found.user, f'the user "{found.user}" asks too often')
+            limit.check_user(caller.user)
             if request.method not in SAFE and not request.route_handler.opt.get("reads"):
-                found.check_change()
-            state["caller"] = found  # a page of the console asks for its own caller
+                caller.check_change()
+            state["caller"] = caller
         if answered is None:
             check_parameters(request)
         return answered
@@ -154,9 +153,9 @@ def make_service(app: App, config: Config, counted: Metrics | None = None) -> Se
     provided = dependencies(app)
 
     def make_console() -> Console:
-        from horae.face.console.console import Console  # noqa: PLC0415 - it takes parts of this package
+        from horae.face.console.console import Console  # noqa: PLC0415 - it imports this package
 
-        return Console(app, config, authenticator, pace)
+        return Console(app, config, authenticator, limit)
 
     service = Service(
         ROUTERS,

@@ -43,13 +43,13 @@ def check_start(config: Config) -> None:
             "must be a loopback address unless HORAE_JWT_SECRET, HORAE_JWT_JWKS or HORAE_TLS_CLIENT_CA is set",
         )
     if takes_tokens(config) and not config.jwt_audience:
-        raise ConfigError("HORAE_JWT_AUDIENCE", "", "must say whom tokens are meant for")
+        raise ConfigError("HORAE_JWT_AUDIENCE", "", "must name the audience of tokens")
     _tokens(config, lambda: 0)
     _check_tls(config)
 
 
 def _tokens(config: Config, now: Callable[[], int]) -> Tokens | None:
-    """What verifies tokens, if any authenticate callers. What it needs takes long to load."""
+    """The verifier of tokens, if tokens authenticate callers. It is slow to load."""
     if not takes_tokens(config):
         return None
     from horae.face.service.tokens import Tokens  # noqa: PLC0415 - only where there are tokens

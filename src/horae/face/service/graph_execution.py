@@ -32,7 +32,7 @@ Key = Annotated[
 
 
 class _Unwatched:
-    """Events are not streamed here: they are in the outcome."""
+    """Drops events: the outcome contains them."""
 
     def event(self, text: str) -> None: ...
     def hide(self, secret: str) -> None: ...

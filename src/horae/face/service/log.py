@@ -34,13 +34,13 @@ from horae.executor.stored_output import without_credentials
 MASK = "***"
 LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 CHATTY = ("uvicorn", "httpx", "httpcore", "urllib3", "asyncio")
-"""Loggers whose information is of no use to an operator, or has addresses with queries, which may contain secrets."""
+"""Loggers whose records do not help an operator, or contain addresses with queries, which may contain secrets."""
 
 _FIELDS = (
     "schedule", "slot", "run", "status", "reason", "sentence", "attempt", "action", "follows", "attention",
 )  # fmt: skip
-"""What records of Horae say about a run or a schedule, as attributes."""
-_TOLD_BY_STATUS = {"decision", "ended"}
+"""The attributes of Horae's own records that describe a run or a schedule."""
+_SHOWN_BY_STATUS = {"decision", "ended"}
 _SECRET_NAME = re.compile(
     r"authorization|cookie|credential|headers|jwt|passw|private|secret|token", re.IGNORECASE
 )
@@ -48,7 +48,7 @@ _log = logging.getLogger("horae")
 
 
 class _Handler(logging.StreamHandler[TextIO]):
-    """Writes nothing while Python ends: what formats a line may be gone then, and tasks that were left behind say so."""
+    """Writes nothing while Python shuts down: what formats a line may be gone by then."""
 
     def emit(self, record: logging.LogRecord, is_over: Callable[[], bool] = sys.is_finalizing) -> None:
         if not is_over():
@@ -87,7 +87,7 @@ class Log:
         self.collect()
 
     def collect(self) -> None:
-        """Write what all loggers of the process say. Call it again when modules were imported: some set up logging."""
+        """Write the records of all loggers of the process. Call it again after importing modules: some set up logging."""
         root = logging.getLogger()
         root.handlers = [self._handler]
         root.setLevel(self._level)
@@ -102,17 +102,17 @@ class Log:
         logging.getLogger("uvicorn.access").disabled = True
 
     def take_over(self) -> None:
-        """Write also what Python itself would write to standard error: warnings, and uncaught exceptions."""
+        """Write also the warnings and uncaught exceptions that Python would write to standard error."""
         logging.captureWarnings(capture=True)
-        sys.excepthook = _tell_uncaught
-        sys.unraisablehook = lambda each: _tell_uncaught(
+        sys.excepthook = _log_uncaught
+        sys.unraisablehook = lambda each: _log_uncaught(
             each.exc_type, each.exc_value or each.exc_type(), each.exc_traceback
         )
-        threading.excepthook = lambda each: _tell_uncaught(
+        threading.excepthook = lambda each: _log_uncaught(
             each.exc_type, each.exc_value or each.exc_type(), each.exc_traceback
         )
 
-    def tells(self, level: int) -> bool:
+    def writes(self, level: int) -> bool:
         """Whether lines of a level are written."""
         return level >= self._level
 
@@ -121,11 +121,11 @@ class Log:
         if not events:
             return
         stamp = self._stamp(None, "", {})
-        made = [
+        texts = [
             str(self._renderer(None, level, mask_secrets(None, level, {**event, "level": level, **stamp})))
             for level, event in events
         ]
-        self._stream.write("\n".join(made) + "\n")
+        self._stream.write("\n".join(texts) + "\n")
         self._stream.flush()
 
 
@@ -133,7 +133,7 @@ def _is_to_terminal(handler: logging.Handler) -> bool:
     return isinstance(handler, logging.StreamHandler) and handler.stream in {sys.stdout, sys.stderr}
 
 
-def _tell_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+def _log_uncaught(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
     if issubclass(kind, KeyboardInterrupt):
         return
     _log.error("an exception was not caught: %s", kind.__name__, exc_info=(kind, error, trace))
@@ -187,16 +187,16 @@ def _for_people(stream: TextIO) -> Processor:
     )  # fmt: skip
 
     def shown(logger: WrappedLogger, method: str, event: EventDict) -> str:
-        told = {name: _printable(name, value) for name, value in event.items()}
-        if "status" in told and told["event"] in _TOLD_BY_STATUS:
-            del told["event"]
-        return str(render(logger, method, told))
+        texts = {name: _printable(name, value) for name, value in event.items()}
+        if "status" in texts and texts["event"] in _SHOWN_BY_STATUS:
+            del texts["event"]
+        return str(render(logger, method, texts))
 
     return shown
 
 
 def _printable(name: str, value: object) -> str:
-    """A value as text that stays in its line and does not move the cursor; only a traceback, and a message, has several."""
+    """A value as text in one line that does not move the cursor; only a traceback or a message may have several lines."""
     kept = "\n\t" if name in {"exception", "event", "stack"} else ""
     text = str(value).rstrip("\n")
     if text.isprintable():

@@ -34,15 +34,15 @@ class LogObserver(Observer):
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._tells = log.tells(logging.INFO)
-        self._tells_all = log.tells(logging.DEBUG)
+        self._writes_info = log.writes(logging.INFO)
+        self._writes_debug = log.writes(logging.DEBUG)
 
     def decided(self, decisions: Sequence[tuple[Schedule, Decision]]) -> None:
         for schedule, decision in decisions:
             if decision.remove:
                 over = "it has nothing left to do, and was kept for its time"
                 self._log.line.info("removed", schedule=schedule.id, sentence=over)
-        if self._tells_all:
+        if self._writes_debug:
             self._log.lines([("debug", line) for _, decision in decisions for line in _going_on(decision)])
 
     def claimed(self, runs: Sequence[Run], *, launched: bool) -> None:
@@ -51,19 +51,19 @@ class LogObserver(Observer):
             self._log.line.warning("withheld", count=len(runs), sentence=why)
 
     def launched(self, run: Run, at: int) -> None:
-        if self._tells_all:
+        if self._writes_debug:
             drift = at - run.fire_ms
             about = _about("launched", run, run.status, run.reason, attempt=run.attempt, drift_ms=drift)
             self._log.lines([("debug", about)])
 
     def ended(self, ended: Sequence[tuple[AttemptResult, Outcome]]) -> None:
-        if self._tells:
+        if self._writes_info:
             self._log.lines(
                 [("info", _end(each, outcome)) for each, outcome in ended if not is_failure(each, outcome)]
             )
 
     def unstarted(self, unstarted: Sequence[Run | UnstartedRange]) -> None:
-        if self._tells:
+        if self._writes_info:
             self._log.lines(
                 [
                     ("info", _range(each) if isinstance(each, UnstartedRange) else _decision(each))

@@ -50,7 +50,7 @@ _LIMITS = {"body_limit": 413, "requests_per_second": 429}
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """One thing that is wrong with a request: where, and what."""
+    """One fault of a request: where it is, and what is wrong."""
 
     path: str
     message: str
@@ -152,7 +152,7 @@ def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Resp
     if error.status_code == 404:
         detail, hint = f"There is nothing at {request.url.path}", "/openapi.json lists every path"
     elif error.status_code == 405:
-        detail = f"{request.method} is no method of {request.url.path}"
+        detail = f"{request.url.path} does not take {request.method}"
         allowed = {name.lower(): value for name, value in (error.headers or {}).items()}.get("allow", "")
         hint = f"it takes {', '.join(sorted(allowed.split(', ')))}" if allowed else None
     elif missing := _MISSING_PARAMETER.match(detail):

@@ -27,18 +27,18 @@ def parameters_of(kind: type[T]) -> Provide:
     schemas = {each.name: _schema(each.type) for each in msgspec.structs.fields(kind)}
 
     def read(**given: str | None) -> T:
-        said = {name.removeprefix(_PREFIX): text for name, text in given.items() if text is not None}
+        texts = {name.removeprefix(_PREFIX): text for name, text in given.items() if text is not None}
         values = {
             name: _BOOLEANS.get(text.lower(), text) if schemas[name].get("type") == "boolean" else text
-            for name, text in said.items()
+            for name, text in texts.items()
         }
         try:
             return msgspec.convert(values, kind)
         except msgspec.ValidationError as error:
             name = str(error).rpartition("$.")[2].rstrip("`")
             known = list(schemas[name].get("enum", _BOOLEANS))
-            reason = f'is "{said[name][:60]}", and must be one of {", ".join(known)}'
-            raise InvalidInputError(name, reason, hint=did_you_mean(said[name], known)) from None
+            reason = f'is "{texts[name][:60]}", and must be one of {", ".join(known)}'
+            raise InvalidInputError(name, reason, hint=did_you_mean(texts[name], known)) from None
 
     annotations = {_PREFIX + name: _annotation(name, schema) for name, schema in schemas.items()}
     read.__annotations__ = {**annotations, "return": kind}
@@ -48,7 +48,7 @@ def parameters_of(kind: type[T]) -> Provide:
 
 
 def _schema(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a type as it was annotated
-    """The schema of a field when it is given: it is not ``null`` then."""
+    """The schema of a field that is given, and so is not ``null``."""
     schema = msgspec.json.schema(kind)
     if "anyOf" in schema:
         (given,) = [each for each in schema.pop("anyOf") if each != {"type": "null"}]

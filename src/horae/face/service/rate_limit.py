@@ -37,6 +37,10 @@ class RateLimit:
         """Take one request from a user's bucket, or refuse it with a reason; ``retryAfter`` has the seconds to wait."""
         self._refuse(self.take(user), reason)
 
+    def check_user(self, user: str) -> None:
+        """Take one request from the bucket of an authenticated user, or refuse it."""
+        self.check(user, f'the user "{user}" sends requests too fast')
+
     def check_left(self, user: str, reason: str) -> None:
         """Refuse a request if the user's bucket is empty; take nothing."""
         self._refuse(self._wait(self._left(user, self._now())), reason)

@@ -22,7 +22,7 @@ from horae.checked import input_error
 from horae.errors import InvalidInputError, LimitExceededError, did_you_mean
 from horae.json_bounds import MAX_INTEGER, JsonTooLargeError, check_json, convert_json
 
-_NUL = "has the character NUL, which no text has"
+_NUL = "must not contain the character NUL"
 
 
 class JsonRequest(Request[Any, Any, Any]):
@@ -33,7 +33,7 @@ class JsonRequest(Request[Any, Any, Any]):
         try:
             return await super().body()
         except InternalServerException:
-            raise ClientException("The connection ended within the body") from None
+            raise ClientException("The connection ended before the end of the body") from None
         except HTTPException as error:
             if error.status_code != HTTP_413_REQUEST_ENTITY_TOO_LARGE:
                 raise
@@ -57,7 +57,7 @@ class JsonRequest(Request[Any, Any, Any]):
         except JsonTooLargeError as error:
             raise InvalidInputError("body", str(error)) from None
         except (msgspec.DecodeError, UnicodeError) as error:
-            raise ClientException(f"The body is no JSON: {error}") from None
+            raise ClientException(f"The body is not valid JSON: {error}") from None
         if _SUSPECT.search(body):
             check_value(value)
         wanted = self.route_handler.parsed_fn_signature.parameters["data"].annotation
@@ -119,7 +119,7 @@ async def check_address(request: Request[Any, Any, Any]) -> Response[None] | Non
 
 
 def check_parameters(request: Request[Any, Any, Any]) -> None:
-    """Refuse query parameters that come twice, or that the path does not take."""
+    """Refuse query parameters that are repeated, or that the path does not take."""
     query = request.scope["query_string"].decode()
     names = [name for name, _ in parse_qsl(query, keep_blank_values=True)]
     if len(set(names)) < len(names):
@@ -129,11 +129,11 @@ def check_parameters(request: Request[Any, Any, Any]) -> None:
         if name not in known:
             listed = f"known are: {', '.join(known)}" if known else "this path takes none"
             hint = did_you_mean(name, known) or listed
-            raise InvalidInputError(name, "is no parameter of this path", hint=hint)
+            raise InvalidInputError(name, "is not a parameter of this path", hint=hint)
 
 
 def known_parameters(routes: Iterable[BaseRoute]) -> dict[BaseRouteHandler, list[str]]:
-    """The names of the query parameters that each route takes, itself or for what it depends on."""
+    """The names of the query parameters that each route and its dependencies take."""
     models = [
         found
         for route in routes
@@ -150,7 +150,7 @@ def _decoded(part: str, given: str | bytes) -> str:
     try:
         text = unquote_to_bytes(given).decode()
     except UnicodeDecodeError:
-        raise InvalidInputError(part, "is no text: its bytes are no UTF-8") from None
+        raise InvalidInputError(part, "is not UTF-8 text") from None
     if "\x00" in text:
         raise InvalidInputError(part, _NUL)
     return text

@@ -46,8 +46,8 @@ def serve(
     options: Mapping[str, str] | None = None,
     flows: Sequence[str] = (),
 ) -> None:
-    """Run the service until a signal ends it; ``actions`` is a module that registers actions, ``options`` are those
-    of the command that gave settings, ``flows`` are modules with flows.
+    """Run the service until a signal ends it. ``actions`` names a module that registers actions, ``flows`` modules with flows;
+    ``options`` are the options of the command by the settings that they give.
     """
     log = Log(config)
     log.take_over()
@@ -56,7 +56,7 @@ def serve(
     except Exception as raised:
         error = raised.given_by(options or {}) if isinstance(raised, ConfigError) else raised
         if config.log_format != "json":
-            raise error from None  # the command says it, in its own way
+            raise error from None  # the command prints it
         if isinstance(error, HoraeError):
             log.line.error("Horae cannot serve", sentence=error.for_operator)
         else:
@@ -65,7 +65,7 @@ def serve(
 
 
 def _run(config: Config, actions: str | None, modules: Sequence[str], log: Log) -> None:
-    found = None if actions is None else load_actions(actions)
+    app_with_actions = None if actions is None else load_actions(actions)
     flows = [flow for module in modules for flow in load_flows(module)]
     log.collect()
     runner = asyncio.Runner()
@@ -73,7 +73,7 @@ def _run(config: Config, actions: str | None, modules: Sequence[str], log: Log) 
     try:
         # A second signal cancels the service, which is no error: other nodes take over its runs.
         with contextlib.suppress(asyncio.CancelledError):
-            runner.run(_serve(config, found, flows, log, left))
+            runner.run(_serve(config, app_with_actions, flows, log, left))
     finally:
         # The loop waits for its tasks and the threads of its pool; Python waits for other threads and for exit handlers.
         exit_within(LEAVING)
@@ -209,7 +209,7 @@ class _Server(uvicorn.Server):
         self._before_shutdown = before_shutdown
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._before_shutdown()  # pages that wait for events would keep it from ending
+        self._before_shutdown()  # streams of open pages would keep it from ending
         await super().shutdown(sockets)
 
     @contextlib.contextmanager
@@ -222,7 +222,7 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
         uvicorn.Config(
             in_pieces(service),
             http=partial(HttpProtocol, connections),  # type: ignore[arg-type]  # it is called, and nothing else
-            ws="none",  # it has no routes for them, and to load their protocol takes a tenth of the start
+            ws="none",  # there are no such routes, and loading the protocol takes a tenth of the start
             lifespan="off",
             log_config=None,
             access_log=False,
@@ -236,7 +236,7 @@ def _server(config: Config, service: Any, connections: Connections) -> uvicorn.S
 
 
 def _end_on_signals(app: App, server: uvicorn.Server, limit: float) -> None:
-    """Shut down gracefully on the first signal, once load balancers have noticed, and without waiting on the second."""
+    """On the first signal shut down gracefully, after load balancers have noticed; on the second at once."""
     main = asyncio.current_task()
 
     def ask() -> None:
@@ -253,7 +253,7 @@ def _end_on_signals(app: App, server: uvicorn.Server, limit: float) -> None:
 
 
 async def _until_asked(app: App, server: uvicorn.Server, listener: socket.socket) -> None:
-    """Serve requests and drive the app until a signal ends the server, or a defect the app."""
+    """Serve requests and drive the app until a signal ends the server, or an error ends the app."""
     config = app.config
     wait_ms = config.leave_ms + config.drain_ms + config.terminate_ms
     _end_on_signals(app, server, _GRACE + wait_ms / 1000 + LEAVING)

@@ -65,12 +65,10 @@ class Tokens:
 
     async def _public_key(self, name: object) -> Any:  # noqa: ANN401 - a key, whose type the library names
         if self._keys is None or not (name is None or isinstance(name, str)):
-            raise AuthenticationError("The token names a key in a way that cannot be read")
+            raise AuthenticationError("The token names its key with a value that is not text")
         key = await self._keys.find(name)
         if key is None:
-            raise AuthenticationError(
-                "The token names a key that is not known, or none where there are several"
-            )
+            raise AuthenticationError("The token names an unknown key, or none although there are several")
         return key
 
 
@@ -80,11 +78,11 @@ def _check_secret(secret: str) -> None:
     try:
         HMACAlgorithm(HMACAlgorithm.SHA256).prepare_key(secret)
     except jwt.InvalidKeyError:
-        raise ConfigError("HORAE_JWT_SECRET", "***", "must be a secret, and not a public key") from None
+        raise ConfigError("HORAE_JWT_SECRET", "***", "must be a secret, not a public key") from None
 
 
 def _refusal(error: Exception) -> str:
-    """What is wrong with a token, in our words: the library's message may quote it."""
+    """What is wrong with a token. The library's message is not used: it may quote the token."""
     for kind, sentence in _REFUSALS.items():
         if isinstance(error, kind):
             return sentence
@@ -92,11 +90,11 @@ def _refusal(error: Exception) -> str:
 
 
 _REFUSALS: dict[type[Exception], str] = {
-    jwt.InvalidAudienceError: "The token is not meant for this service: its audience is another",
+    jwt.InvalidAudienceError: "The token is not meant for this service: it has another audience",
     jwt.InvalidIssuerError: "The token comes from another issuer",
-    jwt.MissingRequiredClaimError: "The token lacks one of the claims exp, aud, sub (and iss where it is asked for)",
+    jwt.MissingRequiredClaimError: "The token lacks one of the claims exp, aud, sub, or iss if it is required",
     InvalidSubjectError: "The token's subject must be a text",
-    jwt.InvalidSignatureError: "The token's signature does not hold",
+    jwt.InvalidSignatureError: "The token's signature is wrong",
 }
 
 
@@ -109,7 +107,7 @@ def _check_times(claims: dict[str, Any], now: float) -> None:
     if expires + LEEWAY <= now:
         raise AuthenticationError("The token has expired")
     if begins - LEEWAY > now:
-        raise AuthenticationError("The token does not hold yet")
+        raise AuthenticationError("The token is not valid yet")
 
 
 def _is_time(value: float) -> bool:

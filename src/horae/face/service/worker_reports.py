@@ -29,18 +29,18 @@ REPORTER = "reporter"
 """The key of a report's client address in the ``state`` of a request."""
 
 
-async def check_pace(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+async def check_rate(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
     """Limit the rate of reports from one address, before they are read: reports on one run, whatever their token; and, after
     too many refused ones, reports on any run, since an attacker can name another run each time.
 
     An external worker may report on many runs, and an attacker cannot block workers at other addresses.
     """
-    place = connection.client.host if connection.client else ""
+    address = connection.client.host if connection.client else ""
     run_id = connection.path_params["run_id"][:MAX_RUN_ID_LENGTH]
-    paces = connection.app.state
-    paces.failed_reports.check_left(place, "too many reports from this address were refused")
-    paces.reports.check(f"{place} {run_id}", "the run is reported on too often")
-    connection.scope["state"][REPORTER] = place
+    limits = connection.app.state
+    limits.failed_reports.check_left(address, "too many reports from this address were refused")
+    limits.reports.check(f"{address} {run_id}", "the run is reported on too often")
+    connection.scope["state"][REPORTER] = address
 
 
 async def check_token(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
@@ -52,9 +52,9 @@ async def check_token(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRou
 
 def count_failed(state: State, scope: Scope, status: int) -> None:
     """Count a report that was refused with a 4xx status."""
-    place = scope["state"].get(REPORTER)
-    if place is not None and HTTP_400_BAD_REQUEST <= status < HTTP_500_INTERNAL_SERVER_ERROR:
-        state.failed_reports.take(place)
+    address = scope["state"].get(REPORTER)
+    if address is not None and HTTP_400_BAD_REQUEST <= status < HTTP_500_INTERNAL_SERVER_ERROR:
+        state.failed_reports.take(address)
 
 
 @post("/started", summary="Report that the work has begun", status_code=200)
@@ -98,5 +98,5 @@ def _token(authorization: str | None) -> str:
 
 _HANDLERS = [report_started, report_heartbeat, report_succeeded, report_failed]
 reports_router = Router(
-    API + "/runs/{run_id:str}", route_handlers=_HANDLERS, guards=[check_pace], opt=ANONYMOUS, tags=["runs"]
+    API + "/runs/{run_id:str}", route_handlers=_HANDLERS, guards=[check_rate], opt=ANONYMOUS, tags=["runs"]
 )

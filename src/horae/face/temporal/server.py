@@ -147,7 +147,7 @@ class TemporalServer(grpc.GenericRpcHandler):
             return _health(request)
         headers = _headers(context)
         caller = await self._authenticator.caller(headers, _peer(context))
-        self._pace.check(caller.user, f'the user "{caller.user}" asks too often')
+        self._pace.check_user(caller.user)
         if not method.startswith(READING):
             caller.check_change()
         own = service == SERVICE and method in HANDLERS
