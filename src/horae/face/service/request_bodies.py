@@ -21,7 +21,6 @@ from horae.app.schedule_fields import (
     Text,
     TriggerBody,
     about,
-    reference,
     with_fields,
 )
 from horae.app.why import MAX_DAYS
@@ -48,57 +47,50 @@ class ScheduleBody(ScheduleFields, frozen=True, kw_only=True):
     action: Annotated[Action | str, about("What: an action, or just its address.")]
 
 
-class GraphFields(Body, frozen=True):
-    """The fields of a schedule of a graph."""
+_FIELDS = {*ScheduleBody.__struct_fields__}
+
+
+class GraphFields(Body, frozen=True, kw_only=True):
+    """The fields of a schedule of a graph. Bodies may omit each of them."""
 
     input: Annotated[
         Any, about("The graph's input: an object. `messages` defaults to [], `model` to default.")
-    ] = UNSET
-    cron: Annotated[
-        Annotated[str, about(examples=["0 9 * * 1-5"])] | UnsetType,
-        about("When: a cron expression of five fields."),
-    ] = UNSET
-    timezone: Annotated[
-        Annotated[str, about(examples=["Europe/Berlin"])] | UnsetType,
-        about("The time zone of `cron`."),
-    ] = UNSET
-    enabled: Annotated[bool | UnsetType, about("Whether it fires; true if omitted.")] = UNSET
+    ]
+    cron: Annotated[str, about("When: a cron expression of five fields.", examples=["0 9 * * 1-5"])]
+    timezone: Annotated[str, about("The time zone of `cron`.", examples=["Europe/Berlin"])]
+    enabled: Annotated[bool, about("Whether it fires; true if omitted.")]
     concurrency_policy: Annotated[
-        Concurrency | UnsetType,
+        Concurrency,
         about(
             "What happens to slots that fall due during a run: skipped (`Forbid`, the default), run beside it, or replace it."
         ),
-    ] = UNSET
+    ]
     backfill_limit: Annotated[
-        Annotated[int, about(minimum=0, maximum=MAX_BACKFILL_LIMIT)] | UnsetType,
-        about("How many missed slots are caught up at most; 0, the default, is none."),
-    ] = UNSET
+        int,
+        about(
+            "How many missed slots are caught up at most; 0, the default, is none.",
+            minimum=0,
+            maximum=MAX_BACKFILL_LIMIT,
+        ),
+    ]
     starting_deadline_seconds: Annotated[
-        Annotated[int, about(minimum=0, maximum=MAX_DEADLINE)] | UnsetType,
-        about("How late a slot may start; 10 if omitted."),
-    ] = UNSET
+        int, about("How late a slot may start; 10 if omitted.", minimum=0, maximum=MAX_DEADLINE)
+    ]
 
 
-@with_fields(ScheduleBody, without={"spec", "action", "policies"})
-class CreateSchedule(GraphFields, frozen=True):
+@with_fields(GraphFields, "unset")
+@with_fields(ScheduleBody)
+@with_fields(ScheduleBody, "unset", without=_FIELDS - {"spec", "action", "policies"})
+class CreateSchedule(Body, frozen=True):
     """A new schedule: with ``spec`` and ``action``, or of a graph with ``graph_id``, ``cron`` and ``timezone``.
 
     ``spec`` is a document, or a cron expression in UTC.
     """
 
-    spec: Annotated[
-        Document | str | UnsetType,
-        about(
-            "When: a document, or a cron expression in UTC.",
-            oneOf=[{"$ref": reference("SpecDocument")}, {"type": "string", "examples": ["0 9 * * 1-5"]}],
-        ),
-    ] = UNSET
-    action: Annotated[Action | str | UnsetType, about("What: an action, or just its address.")] = UNSET
     graph_id: Annotated[
         Annotated[str, about(examples=["langgraph:poet"])] | UnsetType,
         about("The graph that it runs for its owner, under a grant that is created with it."),
     ] = UNSET
-    policies: Annotated[Policies | UnsetType, about("What becomes of its slots.")] = UNSET
 
     if TYPE_CHECKING:  # the derived fields
 
@@ -148,14 +140,14 @@ class Versioned(Body, frozen=True):
 
 
 @with_fields(ScheduleBody)
-@with_fields(ScheduleBody, "unset", without={*ScheduleBody.__struct_fields__} - KEPT)
+@with_fields(ScheduleBody, "unset", without=_FIELDS - KEPT)
 class ReplaceSchedule(Versioned, frozen=True):
     """All fields of a schedule from now on. Memo, search attributes, manager and grant stay if they are omitted."""
 
     dry_run: Annotated[bool, about("Store nothing; the answer is the schedule as it would be.")] = False
 
 
-@with_fields(GraphFields)
+@with_fields(GraphFields, "unset")
 @with_fields(ScheduleBody, "unset")
 class MergeSchedule(Versioned, frozen=True):
     """The fields to change from now on. ``spec`` and ``policies`` are merged; ``null`` removes a part of them."""
