@@ -1,4 +1,4 @@
-"""Edit a schedule with a preview of what changes; backfill a range; and earlier versions as differences."""
+"""Edit a schedule with a preview of the changes, backfill a range, and show earlier versions as differences."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ FORM_LABELS = {
     "calendars.day_of_month": "Day of the month", "timezone": "Time zone", "jitter": "Jitter", "exclude": "Except calendars",
     "policies.timeouts.run": "Time limit of an attempt", "policies.retry.attempts": "Attempts", "dates": "Dates",
 }  # fmt: skip
-"""The labels of fields that say a part of a document, by the path of that part without its numbers."""
+"""The labels of fields for parts of a document, by the paths of these without numbers."""
 
 
 def error_text(error: HoraeError, *, of_document: bool = False) -> str:
-    """What went wrong, then what would have been right, each as a sentence. In a document that a person wrote, parts keep their paths."""
+    """What is wrong and the hint, each as a sentence. In a document that a person wrote, parts keep their paths."""
     message = error.message
     path, reason = _path_of(error), error.details.get("reason", "")
     has_field = not of_document or path.startswith("policies.")

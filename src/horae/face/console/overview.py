@@ -1,4 +1,4 @@
-"""The overview: what waits for a person, what went wrong, what ran and will run, how late starts are, and the nodes."""
+"""The overview: alerts, problems, the timeline, the lateness of starts, and the nodes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from horae.face.console.visit import Visit
 from horae.model import Reason, Run, Schedule, ScheduleKey, Status, UnstartedRange, instant
 
 ENTRIES = 600
-"""How many runs and ranges the timeline draws and counts, the latest ones; and how many of the latest problems are looked at beside them."""
+"""How many of the latest runs and ranges the timeline draws and counts, and how many older problems are read besides."""
 CROWDS = (Reason.BACKFILL_CANCELLED, Reason.DELETED)
-"""What a caller drops by the thousand with one click is left out: it would crowd out the rest."""
+"""Reasons to leave out: one click may drop thousands of runs, which would crowd out the others."""
 LANES, MAX_LANES = 40, 400
 """How many schedules the timeline shows at first, and after asking for more."""
 LISTED = 8
@@ -77,7 +77,7 @@ async def overview_page(visit: Visit) -> Response[Any]:
 
 
 async def _is_tagged(operations: ScopedOperations, tag: str) -> bool:
-    """Whether a schedule has a tag, or may have it: a search examines some schedules of very many."""
+    """Whether a schedule has a tag, or may have it: a search examines only a part of very many schedules."""
     found = await operations.schedules.search(Filter(tag=tag), limit=1)
     return bool(found) or found.next is not None
 
@@ -94,7 +94,7 @@ async def _problems_before(
 
 
 def _counts(entries: Iterable[Run | UnstartedRange], since: datetime) -> dict[str, int]:
-    """How many slots of the window became what."""
+    """The number of slots in the window by status."""
     counts: Counter[str] = Counter()
     for each in entries:
         counts[each.status] += slots_since(each, since) if isinstance(each, UnstartedRange) else 1

@@ -9,7 +9,7 @@ from horae.model import Reason, Run, ScheduleKey, Status, UnstartedRange
 
 PROBLEMS = (Status.FAILED, Status.TIMED_OUT, Status.MISSED, Status.DROPPED)
 ASKED_FOR = (Reason.BACKFILL_CANCELLED, Reason.DELETED, Reason.CANCELLED, Reason.TERMINATED)
-"""The reasons of what did not run because a caller cancelled or deleted it: nothing went wrong."""
+"""The reasons of runs and slots that a caller cancelled or deleted: nothing went wrong."""
 
 
 def is_problem(entry: Run | UnstartedRange) -> bool:
@@ -18,7 +18,7 @@ def is_problem(entry: Run | UnstartedRange) -> bool:
 
 
 def problems_among(entries: Iterable[Run | UnstartedRange]) -> list[Run | UnstartedRange]:
-    """The problems among some entries of the ledger; of a run that was run again, its rerun counts."""
+    """The problems among entries of the ledger; a run that was run again counts by its rerun."""
     entries = list(entries)
     repeated = {each.rerun_of for each in entries if isinstance(each, Run)}
     return [

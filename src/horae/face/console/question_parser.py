@@ -67,7 +67,7 @@ _QUOTED = re.compile(r"""["“]([^"“”]+)["”]|\B'([^']+)'\B""")
 _MARKS = "?,.!\"'“”"
 MAX_WORDS = 30
 MAX_PHRASE, MAX_PHRASES = 4, 40
-"""How many words an id in a question may have without quotes, and how many such phrases are looked up."""
+"""How many words an unquoted id in a question may have, and how many such phrases are looked up."""
 MAX_NAMES = 2
 """How many words of a question are looked up as misspelt names."""
 MAX_ALIKE = 100
@@ -91,7 +91,7 @@ def day_of(text: str, now: datetime) -> datetime | None:
 
 
 def time_of(text: str, now: datetime) -> str | None:
-    """The time that a question names, as a wall-clock time in ISO 8601, or with an offset if it has one; ``None`` if it names none."""
+    """The time that a question names, in ISO 8601: a wall-clock time, or one with an offset; ``None`` if it names none."""
     if match := _DATE.search(text):
         clock = match[2] or _clock_of(text[match.end() :]) or "00:00:00"
         return f"{match[1]}T{clock}{match[3] or ''}"
@@ -133,7 +133,7 @@ def names_in(text: str) -> list[str]:
 
 
 async def schedules_like(name: str, operations: ScopedOperations) -> list[str]:
-    """The ids of schedules that a misspelt one may mean: those most alike, of some that begin alike."""
+    """The ids of schedules that a misspelt id may mean: the most similar ones of those with a similar beginning."""
     ids: set[str] = set()
     for length in sorted({max(len(name) * share // 4, 1) for share in (1, 2, 3)}):
         found = await operations.schedules.list(cursor=cursor_of("", name[:length]), limit=MAX_ALIKE)
@@ -142,7 +142,7 @@ async def schedules_like(name: str, operations: ScopedOperations) -> list[str]:
 
 
 async def schedules_in(text: str, operations: ScopedOperations) -> list[str]:
-    """The id of the schedule that a question names: its longest words that are one, or else the ids of those that are called so."""
+    """The id that a question names, the longest first; or else the ids of the schedules that pages show under a name in it."""
     words = sorted({*_words_of(text)} - {""}, key=lambda each: (each.lower() in _FILLERS, -len(each)))
     meant = [each for each in words if each.lower() not in _FILLERS]
     for each in [*phrases_in(text), *meant]:
@@ -163,12 +163,12 @@ async def _is_schedule(name: str, operations: ScopedOperations) -> bool:
 
 
 def quoted_in(text: str) -> list[str]:
-    """What a question has in quotes."""
+    """The quoted parts of a question."""
     return [single or double for single, double in _QUOTED.findall(text)][:MAX_NAMES]
 
 
 def phrases_in(text: str) -> list[str]:
-    """What may be an id with spaces: what is in quotes, and then words that follow each other, the longest first."""
+    """The phrases that may be an id with spaces: quoted parts, and then consecutive words, the longest first."""
     words = text.split()[:MAX_WORDS]
     phrases = [
         " ".join(words[place : place + length]).strip(_MARKS)

@@ -29,17 +29,9 @@ SHOWN_BYTES = 64 * 1024
 def render(name: str, visit: Visit, /, **context: Any) -> str:  # noqa: ANN401 - what a template shows
     """Render a template, with times in the zone of the visit. Everything that it shows is escaped."""
 
-    def when(
-        moment: datetime | None,
-        zone: str | None = None,
-        *,
-        date: bool = True,
-        seconds: bool = False,
-        exact: bool = False,
-    ) -> Markup:
+    def when(moment: datetime | None, zone: str | None = None, **how: bool) -> Markup:
         shown_in = ZoneInfo(zone) if zone else visit.zone
-        now = instant(visit.now)
-        return moment_text(moment, shown_in, visit.zone, now, date=date, seconds=seconds, exact=exact)
+        return moment_text(moment, shown_in, visit.zone, instant(visit.now), **how)
 
     template = _ENVIRONMENT.get_template(name)
     return template.render(visit=visit, when=when, seen=context.pop("seen", ""), **context)
@@ -55,10 +47,9 @@ def moment_text(
     seconds: bool = False,
     exact: bool = False,
 ) -> Markup:
-    """A moment in a zone, as short as it can be told from others, with UTC on hover; with ``seconds``, these are always shown, and
-    with ``exact`` the date.
+    """A moment in a zone, as short as is unambiguous, with UTC on hover; ``seconds`` always shows the seconds, ``exact`` the date.
 
-    Where the viewer's clock shows another time, both are told with their zones, and the date instead of "tomorrow".
+    If the viewer's clock shows another time, both are shown with their zones, and the date instead of "tomorrow".
     """
     if moment is None:
         return Markup('<span class="none">–</span>')
@@ -74,7 +65,7 @@ def moment_text(
 def exact_text(
     moment: datetime, zone: ZoneInfo, viewer: ZoneInfo, now: datetime, *, seconds: bool = False
 ) -> str:
-    """A moment in a zone with its date, as plain text; where the viewer's clock shows another time, both with their zones."""
+    """A moment in a zone with its date, as plain text; if the viewer's clock shows another time, both with their zones."""
     local, viewed = moment.astimezone(zone), moment.astimezone(viewer)
     text = f"{_date(local, now)}, {_clock(local, seconds=seconds)}"
     if local.utcoffset() == viewed.utcoffset():
@@ -91,7 +82,7 @@ _NEAR = {-1: "yesterday", 0: "today", 1: "tomorrow"}
 
 
 def _day(here: datetime, today: datetime) -> str:
-    """A day beside today's: by its name, or else with the year only if that is another."""
+    """A day: by its name if it is near today, with the year if that is another."""
     if near := _NEAR.get((here.date() - today.date()).days):
         return near
     return _date(here, today)
@@ -107,7 +98,7 @@ def _city(zone: ZoneInfo) -> str:
 
 
 def any_seconds(moments: Iterable[datetime]) -> bool:
-    """Whether some of the moments are not at a full minute: a column then shows the seconds of all."""
+    """Whether a moment is not at a full minute, so that a column shows the seconds of all."""
     return any(each.second for each in moments)
 
 
@@ -144,11 +135,11 @@ def plural(count: int, one: str, many: str = "") -> str:
 
 
 HASHED = ("cron-", "launch-")
-"""How the ids of a workflow's schedules begin that were made from a hash."""
+"""How the hashed ids of a workflow's schedules begin."""
 
 
 def called(action: object, schedule_id: str) -> str:
-    """What people call a schedule: one of a workflow by the workflow, because its id is a hash."""
+    """The name of a schedule that pages show: its id, or the workflow if the id is a hash."""
     given = action.get("input") if isinstance(action, dict) else getattr(action, "input", None)
     if schedule_id.startswith(HASHED) and isinstance(given, dict) and given.get("workflow_id"):
         return f"{given['workflow_id']}{', by hand' if schedule_id.startswith('launch-') else ''}"

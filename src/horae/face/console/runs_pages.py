@@ -1,4 +1,4 @@
-"""Runs: a search of the ledger by its address, and the life of one run with its attempts and logs."""
+"""Runs: a search of the ledger, and the page of one run with its timeline, attempts and log."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ KINDS: dict[str, tuple[str, list[Status]]] = {
 
 
 def wrong_times(visit: Visit) -> dict[str, str]:
-    """The fields of the search whose text is no time, each with what is wrong."""
+    """The errors of the search fields that are not times."""
     wrong = {}
     for name in ("since", "until"):
         try:
@@ -106,7 +106,7 @@ class Step(msgspec.Struct, frozen=True):
     after: str
     tone: str
     is_dated: bool = False
-    """Whether its day is told: of the first step, and of one on another day than the step before."""
+    """Whether the day is shown: for the first step, and after a change of day."""
 
 
 def life_of(run: RunWithAttempts, zone: ZoneInfo) -> list[Step]:
@@ -133,7 +133,7 @@ def life_of(run: RunWithAttempts, zone: ZoneInfo) -> list[Step]:
 
 
 def _dated(steps: list[Step], zone: ZoneInfo) -> Iterator[Step]:
-    """The steps, with the day where it is another than that of the step before."""
+    """The steps, marked where the day changes."""
     day = None
     for each in steps:
         own = each.at.astimezone(zone).date() if each.at else day
@@ -150,7 +150,7 @@ def _after(start: datetime | None, end: datetime | None) -> str:
 
 
 async def _lines(visit: Visit, run_id: str) -> tuple[list[LogLineView], bool]:
-    """The last lines of a run's log, and whether there were more before them."""
+    """The last lines of a run's log, and whether earlier ones are left out."""
     lines: list[LogLineView] = []
     cursor: str | None = None
     while True:

@@ -16,7 +16,7 @@ from horae.model import Run, ScheduleKey, UnstartedRange, owner_and_id
 
 WIDTH = 1000.0
 MAX_COMING = 60
-"""How many coming slots of a schedule are looked at."""
+"""How many coming slots of a schedule are drawn."""
 NEAR = 60
 """Labels of the axis that are nearer than this to "now" are left out."""
 CLOSE = 8.0
@@ -66,7 +66,7 @@ def by_relevance(
     now: datetime,
     until: datetime,
 ) -> list[ScheduleKey]:
-    """The schedules of a timeline, those first that matter most: in trouble, then those that did or will do something nearest to now."""
+    """The schedules of a timeline, the most relevant first: those in trouble, then those that ran or will run nearest to now."""
     near = {key: max(at - now, timedelta()) for key, at in soonest.items() if at <= until}
     trouble = set(attention)
     for entry in entries:
@@ -127,10 +127,9 @@ def _piece(
     if ended < start or begun > end:
         return None
     x = _x(max(begun, start), start, end)
-    width = max(
-        _x(min(ended, end), start, end) - x, 3.0 if run_id else 6.0
-    )  # a low mark must be wider to be seen
-    if ended <= now:  # nor may what is over reach past now
+    least = 3.0 if run_id else 6.0  # a low mark must be wider to be seen
+    width = max(_x(min(ended, end), start, end) - x, least)
+    if ended <= now:  # what has ended must not reach past now
         x = min(x, WIDTH / 2 - width)
     return Piece(round(min(x, WIDTH - 3.0), 1), round(min(width, WIDTH - x), 1), entry.status, why, run_id)
 
@@ -146,11 +145,8 @@ def _coming(
     if len(shown) > 2 and min(b - a for a, b in pairwise(places)) < CLOSE:
         more = len(shown) == len(times) >= MAX_COMING
         width = (WIDTH if more else places[-1] + 3.0) - places[0]
-        text = (
-            f"from {local(shown[0], zone)} on"
-            if more
-            else f"{len(shown)} slots until {local(shown[-1], zone)}"
-        )
+        until = f"{len(shown)} slots until {local(shown[-1], zone)}"
+        text = f"from {local(shown[0], zone)} on" if more else until
         return [Piece(places[0], round(width, 1), "band", f"coming: {text}")]
     return [
         Piece(x, 3.0, "coming", f"{local(each, zone)}: coming") for x, each in zip(places, shown, strict=True)
@@ -158,7 +154,7 @@ def _coming(
 
 
 def slots_since(unstarted: UnstartedRange, since: datetime) -> int:
-    """How many slots of a range are at a moment or later, as if they were evenly apart."""
+    """How many slots of a range are at a moment or later, as if they were evenly spaced."""
     if unstarted.start >= since:
         return unstarted.count
     if unstarted.end < since:
@@ -168,7 +164,7 @@ def slots_since(unstarted: UnstartedRange, since: datetime) -> int:
 
 
 def late(run: Run) -> str:
-    """How late a run started, if that is worth a word."""
+    """How late a run started; empty if it was less than five seconds."""
     if run.started_at is None or run.origin.kind != "automatic" or run.attempt > 1:
         return ""
     seconds = (run.started_at - run.fire).total_seconds()

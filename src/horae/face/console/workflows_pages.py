@@ -1,4 +1,4 @@
-"""Workflows: deployed and run here, their graphs drawn in layers; in the page of a run each node with its state, input and output."""
+"""Workflows: deploy and run them, draw their graphs, and show the nodes of a run with state, input and output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from horae.face.service.route_helpers import READS, known_actions
 MAX_LISTED = 500
 """How many nodes of a run are listed with their inputs and outputs."""
 VERSIONS = 50
-"""How many versions of a workflow its page leads to."""
+"""How many versions of a workflow its page links to."""
 SCHEDULES, RUNS = 20, 10
 EXAMPLE = """{
   "workflow_id": "report",
@@ -45,7 +45,7 @@ EXAMPLE = """{
   ]
 }
 """
-"""What the form of a new workflow begins with; the first action of this service takes the place of ``NAME``."""
+"""The initial text of the form; the first action of this service replaces ``NAME``."""
 
 
 def drawing_of(document: dict[str, Any], states: dict[str, str]) -> Drawing | None:
@@ -70,7 +70,7 @@ async def workflows_page(visit: Visit) -> Response[Any]:
 
 @get("/workflows/new")
 async def new_workflow_page(visit: Visit) -> Response[Any]:
-    """The form that deploys a workflow; the address may name one to begin with, whose next version it then is."""
+    """The form that deploys a workflow. The address may name a workflow whose next version to begin with."""
     text = ""
     if workflow_id := visit.query.get("from", ""):
         document = view_of(WorkflowDocumentView, await visit.operations.workflows.get(workflow_id)).document
@@ -112,7 +112,7 @@ async def _when_it_runs(visit: Visit, schedules: Sequence[str]) -> tuple[str, tu
 
 @post("/workflows/preview", opt=READS)
 async def preview_part(visit: Visit) -> Response[Any]:
-    """What a document means: its graph, or what is wrong with it; a part of the form's page."""
+    """The preview of a document: its graph, or its faults; a part of the form's page."""
     return visit.page("workflow_preview.html", **await preview(visit, visit.form.get("document", "")))
 
 
@@ -122,7 +122,7 @@ async def _form(visit: Visit, text: str, status: int = 200, refused: str = "") -
 
 
 async def preview(visit: Visit, text: str) -> dict[str, Any]:
-    """The graph of a document as far as it can be read, and every fault in it."""
+    """The graph of a document as far as it is readable, and its faults."""
     faults: list[dict[str, str]] = []
     drawing, problem, document, free = None, "", {}, None
     try:
@@ -135,7 +135,7 @@ async def preview(visit: Visit, text: str) -> dict[str, Any]:
     try:
         bad = {each["where"].removeprefix("node ") for each in faults if each["where"].startswith("node ")}
         drawing = drawing_of(document, dict.fromkeys(bad, "failed")) if document else None
-    except (KeyError, TypeError, AttributeError):  # nodes or edges that are none: a fault says which
+    except (KeyError, TypeError, AttributeError):  # malformed nodes or edges, which the faults name
         drawing = None
     return {
         "drawing": drawing, "faults": faults, "problem": problem, "document": document, "free": free,
@@ -176,7 +176,7 @@ async def _activity(
     for each in [*(each.id for each in triggers), launch_schedule(workflow_id, user)]:
         try:
             runs += page_of(RunView, await operations.runs.list(each, RUNS)).items
-        except HoraeError:  # it was never launched by hand
+        except HoraeError:  # it was never launched manually
             continue
     shown = await operations.evaluate(lambda: [view_of(ScheduleView, each) for each in triggers])
     return shown, sorted(runs, key=lambda run: run.decided_at, reverse=True)[:RUNS]

@@ -40,7 +40,7 @@ async def list_flows(
 ) -> PageView[FlowSummaryView]:
     """Their status in plain words, ordered by name."""
     found = await operations.flows.list(cursor=cursor, limit=limit)
-    return PageView(items=list(found), next=found.next)
+    return PageView(items=found, next=found.next)
 
 
 @get("/{flow:str}", summary="A flow")
@@ -72,7 +72,7 @@ async def list_flow_events(
 ) -> PageView[FlowEventView]:
     """Newest first."""
     found = await operations.flows.events(flow, topic=topic, status=status, cursor=cursor, limit=limit)
-    return PageView(items=list(found), next=found.next)
+    return PageView(items=found, next=found.next)
 
 
 @get("/{flow:str}/inputs", summary="List the inputs of a flow")
@@ -81,7 +81,7 @@ async def list_flow_inputs(
 ) -> PageView[FlowInputView]:
     """The inputs that its producers registered, newest first, and whether each is done."""
     found = await operations.flows.inputs(flow, cursor=cursor, limit=limit)
-    return PageView(items=list(found), next=found.next)
+    return PageView(items=found, next=found.next)
 
 
 @post("/{flow:str}/inputs/skip", summary="Skip an input of a flow", status_code=200)
@@ -100,7 +100,7 @@ async def list_flow_runs(
 ) -> PageView[FlowRunView]:
     """One record for each attempt, newest first."""
     found = await operations.flows.runs(flow, handler=handler, cursor=cursor, limit=limit)
-    return PageView(items=list(found), next=found.next)
+    return PageView(items=found, next=found.next)
 
 
 @get("/{flow:str}/runs/{run_id:str}", summary="A run of a flow and the attempts before it")

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -32,14 +32,7 @@ _log = logging.getLogger("horae")
 Keys = dict[str, RSAPublicKey]
 
 
-class KeySet(Protocol):
-    """Where keys come from."""
-
-    async def find(self, name: str | None) -> RSAPublicKey | None:
-        """The key with a name (``kid``); without a name the only key, if there is exactly one."""
-
-
-def key_set(place: str, now: Callable[[], int]) -> KeySet:
+def key_set(place: str, now: Callable[[], int]) -> FileKeys | FetchedKeys:
     """The keys of a setting: an address, or a file. Raise an error now if it cannot be used."""
     if "://" not in place:
         return FileKeys(Path(place))
@@ -140,7 +133,7 @@ def read_keys(text: bytes) -> Keys:
     document = msgspec.json.decode(text)
     entries = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(entries, list):
-        raise ValueError("it is no JWKS: there is no list of keys")  # noqa: TRY004 - what is wrong is the text
+        raise ValueError("it is not a JWKS: it has no list of keys")  # noqa: TRY004 - what is wrong is the text
     found: Keys = {}
     for entry in entries:
         if isinstance(entry, dict) and (key := _public_key(entry)) is not None:
@@ -167,6 +160,7 @@ def _public_key(entry: dict[str, Any]) -> RSAPublicKey | None:
 
 
 def _find(keys: Keys, name: str | None) -> RSAPublicKey | None:
+    """The key with a name (``kid``); without a name the only key, if there is exactly one."""
     if name is not None:
         return keys.get(name)
     return next(iter(keys.values())) if len(keys) == 1 else None
