@@ -67,7 +67,7 @@ ABBREVIATION = "is an abbreviation: it says an offset, and not whose clocks to f
 OVERLAPS = "skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all"
 MISTAKES = [
     cron("0 9 * *", f"expression field has 4 fields; {COUNT}"),
-    cron("0 0 9 * * * *", f"expression field has 7 fields; {COUNT}", "seven fields (seconds first, year last) are of the dialect temporal"),
+    cron("0 0 9 * * * *", f"expression field has 7 fields; {COUNT}", "seven fields (seconds first, year last) need the dialect temporal"),
     cron("0 9 * * 8", "weekday field has 8, which is not in the range 0-7", "allowed are 0-7"),
     cron("60 9 * * *", "minute field has 60, which is not in the range 0-59", "allowed are 0-59"),
     cron("0 9 * * mon-fry", 'weekday field has "fry", which is not in the range 0-7', "sun-sat"),

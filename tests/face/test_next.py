@@ -154,7 +154,7 @@ def test_intervals_and_single_times_are_united_with_expressions():
         (["0 9 * * *", "-n", "1001"], "", "1000"),
         (["0 9 * * *", "-n", "0"], "", "1"),
         (["0 9 * * *", "--gap", "jump"], "", "skip"),
-        (["0 9 * * *", "--gap", "shift", "--clock-change", "debian"], "", "debian settles"),
+        (["0 9 * * *", "--gap", "shift", "--clock-change", "debian"], "", "debian decides"),
         (["0 9 * * *", "extra"], "", "extra"),
         (["[bold]9[/bold] * * * *"], "", "[bold]9[/bold]"),
         (["\x1b[31m * * * *"], "", "minute field"),

@@ -229,12 +229,12 @@ def test_unix(expression: str, expected: str):
 @each_of(
     ("expression", "dialect", "character", "hint"),
     [
-        ("0 9 * * 1 2027", "unix", 11, "year last is of temporal"),
+        ("0 9 * * 1 2027", "unix", 11, "in temporal, they end with the year"),
         ("0 9 * * 1 *", "posix", 1, "unix (seconds first) or temporal (year last)"),
         ("30 0 9 * * 1", "posix", 1, "dialect unix"),
-        ("30 0 9 * * 1", "temporal", 12, "seconds first is of unix"),
+        ("30 0 9 * * 1", "temporal", 12, "in unix, they begin with the seconds"),
         ("0 0 9 * * 1 2027", "unix", 1, "dialect temporal"),
-        ("TZ=Europe/Berlin 0 9 * * *", "unix", 1, "TZ= prefix is of the dialect temporal"),
+        ("TZ=Europe/Berlin 0 9 * * *", "unix", 1, "only the dialect temporal has a TZ= prefix"),
         ("@every 5m", "unix", 1, "interval"),
         ("@reboot", "unix", 1, "when your program starts"),
         ("@fortnightly", "unix", 1, "@weekly"),

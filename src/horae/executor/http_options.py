@@ -84,11 +84,11 @@ def _check_headers(headers: dict[str, str]) -> None:
     for name, value in headers.items():
         field, lower = f"action.options.headers.{name[:100]}", name.lower()
         if not _NAME.fullmatch(name):
-            raise InvalidInputError(field, "is no name of a header")
+            raise InvalidInputError(field, "is not a valid header name")
         if lower in _OURS or lower.startswith("horae-"):
-            raise InvalidInputError(field, "is set by Horae, and cannot be set otherwise")
+            raise InvalidInputError(field, "is set by Horae, and cannot be given")
         if lower in seen:
-            raise InvalidInputError(field, "is there twice")
+            raise InvalidInputError(field, "is given twice")
         if not _VALUE.fullmatch(value):
             raise InvalidInputError(field, "has a value with a character that no header can have")
         seen.add(lower)

@@ -45,7 +45,7 @@ def read_message(message: str) -> NewWorkflowExecutionInfo:
         return NewWorkflowExecutionInfo.FromString(base64.b64decode(message, validate=True))
     except (ValueError, DecodeError):
         raise InvalidInputError(
-            "action.options.message", "is no NewWorkflowExecutionInfo in base64"
+            "action.options.message", "is not a NewWorkflowExecutionInfo in base64"
         ) from None
 
 

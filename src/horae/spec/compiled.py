@@ -105,7 +105,7 @@ def elements_of(document: SpecDocument, zones: Collection[str] | None = None) ->
     instants, labels = _read_times(document.times)
     if document.clock_change == "debian" and (document.gap, document.fold) != ("skip", "both"):
         raise InvalidSpecError(
-            "clock_change", "debian settles gap and fold itself", hint="leave gap and fold out"
+            "clock_change", "debian decides gap and fold itself", hint="leave gap and fold out"
         )
     own, shared = _read_exclude(document.exclude)
     return Elements(

@@ -91,7 +91,7 @@ def parse_temporal(expression: str) -> TemporalCron:
     if words and (prefix := _TZ.match(words[0])):
         timezone = words.pop(0)[prefix.end() :]
         if not timezone:
-            raise _refusal(expression, "has TZ= without a zone", "write TZ=Europe/Berlin, say")
+            raise _refusal(expression, "has TZ= without a zone", "for example TZ=Europe/Berlin")
     if words and words[0].startswith("@every"):
         every, phase = _every(expression, body[body.index("@every") :].strip())
         return TemporalCron(None, every, phase, timezone)
@@ -182,9 +182,9 @@ def _compiled(
 def _sixth_field_hint(words: list[str], layout: tuple[Field, ...], at: int) -> str | None:
     """Six fields mean seconds first in one dialect and year last in the other: a likely mix-up."""
     if layout is SIX_SECONDS_FIRST and at == 5 and _is_year(words[5]):
-        return "in the dialect unix six fields have the seconds first; the year last is of temporal"
+        return "in the dialect unix, six fields begin with the seconds; in temporal, they end with the year"
     if layout is SIX_YEAR_LAST and (at == 5 or words[5] == "*"):
-        return "in the dialect temporal six fields have the year last; the seconds first is of unix"
+        return "in the dialect temporal, six fields end with the year; in unix, they begin with the seconds"
     return None
 
 
@@ -235,10 +235,12 @@ def _macro(expression: str, words: list[str], *, any_case: bool = True) -> list[
     if name in MACROS and len(words) == 1:
         return MACROS[name].split()
     if name == "@reboot":
-        raise _refusal(expression, "is @reboot, which is no time", "start the work when your program starts")
+        raise _refusal(
+            expression, "is @reboot, which is not a time", "start the work when your program starts"
+        )
     if name == "@every":
         hint = 'use an interval ({"every": "5m"}), or the dialect temporal'
-        raise _refusal(expression, "is @every, which the dialect temporal has", hint)
+        raise _refusal(expression, "is @every, which only the dialect temporal has", hint)
     raise _refusal(
         expression, f'is not one of the macros: "{expression[:40]}"', f"known are {', '.join(MACROS)}"
     )
@@ -249,15 +251,15 @@ def _wrong_count(expression: str, words: list[str], wanted: str) -> InvalidCronE
     reason = "is empty" if count == 0 else f"has {count} field{'s' * (count != 1)}"
     hint = None
     if words and _TZ.match(words[0]):
-        hint = "a TZ= prefix is of the dialect temporal; elsewhere give the zone as timezone"
+        hint = "only the dialect temporal has a TZ= prefix; otherwise give the zone as timezone"
     elif count == 6 and words[-1] == "*":
-        hint = "six fields are of the dialect unix (seconds first) or temporal (year last)"
+        hint = "six fields need the dialect unix (seconds first) or temporal (year last)"
     elif count in {6, 7} and _is_year(words[-1]):
-        hint = "a year as last field is of the dialect temporal"
+        hint = "a year as last field needs the dialect temporal"
     elif count == 6:
-        hint = "six fields, seconds first, are of the dialect unix"
+        hint = "six fields, seconds first, need the dialect unix"
     elif count == 7:
-        hint = "seven fields (seconds first, year last) are of the dialect temporal"
+        hint = "seven fields (seconds first, year last) need the dialect temporal"
     return _refusal(expression, f"{reason}; it needs {wanted}", hint)
 
 

@@ -250,7 +250,7 @@ class _Reader:
         if value.upper() == "L" and field is WEEKDAY and grammar.special:
             return 'has "L" without a weekday', "5L is the last Friday of the month"
         if not grammar.special and re.fullmatch(r"L|W|LW|\d*[LW]|\w+#.*", value, re.IGNORECASE | re.ASCII):
-            return f'has "{value}", which this dialect does not know', "L, W and # are of the dialect unix"
+            return f'has "{value}", which this dialect does not know', "L, W and # need the dialect unix"
         if value.isalpha() and value.isascii() and not grammar.names:
             return f'has the name "{value}", which is not POSIX', "use numbers, or the dialect unix"
         return f'has "{value[:40]}", which is not in the range {field.numbers}', allowed

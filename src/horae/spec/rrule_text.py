@@ -24,7 +24,7 @@ _STAMP = re.compile(r"(\d{8})(?:T(\d{6})(Z?))?", re.ASCII)
 
 
 class Stamp(NamedTuple):
-    """A date or time of iCalendar: its label, and whether it is UTC or a mere date."""
+    """A date or time of iCalendar: its label, and whether it is in UTC or only a date."""
 
     text: str
     label: int
@@ -69,7 +69,7 @@ def read_rrule(text: str, element: str) -> RecurrenceText:
     try:
         rrulestr(checked, dtstart=datetime(2000, 1, 1))  # noqa: DTZ001 - a label, not an instant
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError) as error:
-        raise wrong(f"is no valid rule: {error}") from error
+        raise wrong(f"is not a valid rule: {error}") from error
     _check(parts, wrong)
     ordered = sorted(parts.items(), key=lambda part: _PARTS.index(part[0]))
     return RecurrenceText(start, until, timezone, tuple(ordered))
