@@ -7,7 +7,7 @@ from typing import Annotated, Any, Protocol
 
 import msgspec
 from litestar import Router, delete, get, post
-from litestar.di import NamedDependency
+from litestar.di import NamedDependency, Provide
 from litestar.enums import RequestEncodingType
 from litestar.params import BodyKwarg, FromPath, FromQuery, SkipValidation
 
@@ -49,6 +49,7 @@ ScheduleBody = Annotated[dict[str, Any], _body(ScheduleInput)]
 PauseBody = Annotated[dict[str, Any], _body(PauseInput)]
 TheApp = NamedDependency[SkipValidation[App]]
 TheCaller = NamedDependency[SkipValidation[RegistrarCaller]]
+TheRegistrar = NamedDependency[SkipValidation[Registrar]]
 
 
 @post("/upsert", status_code=200, summary="Register a schedule, or change it")
@@ -61,46 +62,41 @@ async def upsert(app: TheApp, caller: TheCaller, data: ScheduleBody) -> Upserted
 
 
 @post("/pause", status_code=204, summary="Pause a schedule, or resume it")
-async def pause(
-    app: TheApp, caller: TheCaller, data: PauseBody, user_id: FromQuery[str | None] = None
-) -> None:
+async def pause(registrar: TheRegistrar, data: PauseBody) -> None:
     """Slots stop firing at once; a resumed schedule continues by its catch-up policy."""
     wanted = convert(data, PauseInput)
-    await _registrar(app, caller, user_id).pause_schedule(wanted.schedule_id, wanted.paused)
+    await registrar.pause_schedule(wanted.schedule_id, wanted.paused)
 
 
 @delete("/{schedule_id:str}", status_code=204, summary="Delete a schedule")
-async def remove(
-    app: TheApp, caller: TheCaller, schedule_id: FromPath[str], user_id: FromQuery[str | None] = None
-) -> None:
+async def remove(registrar: TheRegistrar, schedule_id: FromPath[str]) -> None:
     """Its ledger stays."""
-    await _registrar(app, caller, user_id).delete_schedule(schedule_id)
+    await registrar.delete_schedule(schedule_id)
 
 
 @get("/{schedule_id:str}", summary="A schedule and its next fire times")
-async def show(
-    app: TheApp, caller: TheCaller, schedule_id: FromPath[str], user_id: FromQuery[str | None] = None
-) -> Registered:
+async def show(registrar: TheRegistrar, schedule_id: FromPath[str]) -> Registered:
     """Every field with its default filled in."""
-    return await _registrar(app, caller, user_id).get_schedule(schedule_id)
+    return await registrar.get_schedule(schedule_id)
 
 
 @get("/{schedule_id:str}/runs", summary="What became of the latest ticks")
 async def runs(
-    app: TheApp,
-    caller: TheCaller,
-    schedule_id: FromPath[str],
-    limit: FromQuery[int] = 20,
-    user_id: FromQuery[str | None] = None,
+    registrar: TheRegistrar, schedule_id: FromPath[str], limit: FromQuery[int] = 20
 ) -> list[LedgerRow]:
     """Newest first, at most 1,000."""
-    return await _registrar(app, caller, user_id).runs(schedule_id, limit)
+    return await registrar.runs(schedule_id, limit)
 
 
 def registrar_router() -> Router:
     """The routes of the registrar; the service provides the app and the caller."""
-    return Router("/schedules", route_handlers=[upsert, pause, remove, show, runs], tags=["registrar"])
+    return Router(
+        "/schedules",
+        route_handlers=[upsert, pause, remove, show, runs],
+        dependencies={"registrar": Provide(_registrar)},
+        tags=["registrar"],
+    )
 
 
-def _registrar(app: App, caller: RegistrarCaller, user_id: str | None) -> Registrar:
+async def _registrar(app: TheApp, caller: TheCaller, user_id: FromQuery[str | None] = None) -> Registrar:
     return Registrar(app, owner=caller.owner_for(user_id))
