@@ -56,6 +56,9 @@ class Start(msgspec.Struct, frozen=True, kw_only=True):
     """The options of a workflow that a Temporal cluster runs; empty if Horae runs an action."""
 
 
+NO_START = Start(address="", id="")
+
+
 def start_of(message: NewWorkflowExecutionInfo) -> Start:
     """Read a message; errors name its field."""
     if not message.workflow_id:
@@ -144,23 +147,23 @@ def message_of(start: Start, original: NewWorkflowExecutionInfo | None = None) -
         whole.workflow_id = start.id
         return whole
     shown = NewWorkflowExecutionInfo(task_queue=TaskQueue(name=TASK_QUEUE))
-    said = None
+    sent = NO_START
     if original is not None:
         shown.CopyFrom(original)
-        said = start_of(original)
-    if said is None or said.address != start.address:
+        sent = start_of(original)
+    if sent.address != start.address:
         shown.workflow_type.CopyFrom(WorkflowType(name=start.address))
     shown.workflow_id = start.id
-    if said is None or said.input != start.input:
+    if sent.input != start.input:
         shown.ClearField("input")
         if start.input is not None:
             shown.input.CopyFrom(Payloads(payloads=[payload_of(start.input)]))
-    if said is None or said.run_ms != start.run_ms:
+    if sent.run_ms != start.run_ms:
         shown.ClearField("workflow_run_timeout")
         shown.ClearField("workflow_execution_timeout")
         if start.run_ms is not None:
             shown.workflow_run_timeout.CopyFrom(duration_of(start.run_ms))
-    if said is None or said.retries != start.retries:
+    if sent.retries != start.retries:
         shown.ClearField("retry_policy")
         if start.retries is not None:
             shown.retry_policy.CopyFrom(_retry_policy(start.retries))
@@ -201,12 +204,12 @@ def changed_action(start: Start, stored: Schedule, *, original_id: bool) -> Acti
     return action
 
 
-def with_limits(policies: Policies, start: Start, before: Start | None) -> Policies:
+def with_limits(policies: Policies, start: Start, before: Start = NO_START) -> Policies:
     """Policies with the timeouts and retries of a message, where they differ from those before."""
-    if before is None or start.run_ms != before.run_ms:
+    if start.run_ms != before.run_ms:
         run = None if start.run_ms is None else duration_text(start.run_ms)
         policies = _replace(policies, timeouts=_replace(policies.timeouts, run=run))
-    if before is None or start.retries != before.retries:
+    if start.retries != before.retries:
         retry = _replace(policies.retry, attempts=1)
         if (given := start.retries) is not None:
             retry = _replace(

@@ -139,7 +139,7 @@ def new_schedule(request: CreateScheduleRequest, author: str, *, forwarded: bool
         id=request.schedule_id,
         spec=spec,
         action=action_message.new_action(start, original_id=original_id),
-        policies=action_message.with_limits(_with_policies(schedule.policies, TEMPORAL), start, None),
+        policies=action_message.with_limits(_with_policies(schedule.policies, TEMPORAL), start),
         paused=(schedule.state.paused or bool(patch.pause)) and not patch.unpause,
         note=patch.unpause or patch.pause or schedule.state.notes,
         remaining_actions=_remaining(schedule.state),
