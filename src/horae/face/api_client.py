@@ -21,14 +21,12 @@ EVERYTHING = 1_000_000
 
 _HINTS = {
     "authentication": "give a token with --token, or set HORAE_TOKEN",
-    "schedule_not_found": "horae schedules list shows what exists",
     "schedule_ambiguous": 'name the owner with --owner NAME; --owner "" is that of schedules without one',
-    "calendar_not_found": "horae calendars list shows what exists",
-    "flow_not_found": "horae flows list shows what exists",
-    "workflow_not_found": "horae workflows list shows what exists",
-    "run_not_found": "horae runs list shows what exists",
     "internal": "this is a bug in Horae; please report it with the lines of the server's log",
     "not_found": "the server may have another version; horae --version shows this one",
+} | {
+    f"{kind}_not_found": f"horae {kind}s list shows what exists"
+    for kind in ("schedule", "calendar", "flow", "workflow", "run")
 }
 
 

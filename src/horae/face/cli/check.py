@@ -24,7 +24,7 @@ from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.connection import settings
 from horae.face.cli.printing import word
 from horae.face.cli.tables import table
-from horae.model import Node, Schedule
+from horae.model import Node
 from horae.spec import TZDATA_VERSION
 
 MAX_OFF = 1000
@@ -177,19 +177,12 @@ async def _about_schedules(config: Config) -> list[Finding]:
     finally:
         await app.close()
     advice = "update what it names, or delete it: horae schedules update, horae schedules delete"
-    return [
-        Finding(
-            "schedules",
-            "fail",
-            f'"{each.id}"{_owned(each)} cannot be read: {"; ".join(each.unreadable.values())}',
-            advice,
-        )
-        for each in found
-    ] or [Finding("schedules", "ok", "all can be read")]
-
-
-def _owned(schedule: Schedule) -> str:
-    return f' of "{schedule.owner}"' if schedule.owner else ""
+    findings = []
+    for each in found:
+        name = f'"{each.id}" of "{each.owner}"' if each.owner else f'"{each.id}"'
+        reasons = "; ".join(each.unreadable.values())
+        findings.append(Finding("schedules", "fail", f"{name} cannot be read: {reasons}", advice))
+    return findings or [Finding("schedules", "ok", "all can be read")]
 
 
 def about_health(health: Health) -> Iterator[Finding]:

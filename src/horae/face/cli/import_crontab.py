@@ -18,11 +18,12 @@ from horae.config import Config
 from horae.errors import InvalidInputError, ServerError
 from horae.face.api_client import Client
 from horae.face.cli.backfills import progress
-from horae.face.cli.command_base import Command, command, group, run_to_end
+from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.connection import connected
 from horae.face.cli.import_temporal import temporal
 from horae.face.cli.options import DryRun, argument, option
 from horae.face.cli.printing import clock
+from horae.face.cli.render import Json
 from horae.face.cli.tables import table
 from horae.face.cli.target import Target
 from horae.face.documents.crontab_parser import Crontab, Entry, Remark, is_system, read_crontab
@@ -32,23 +33,11 @@ from horae.spec import Spec, load_zone
 cli = group("import", "Import schedules from cron or Temporal.")
 
 
-class Imported(msgspec.Struct, frozen=True, kw_only=True):
-    """A line that was imported."""
-
-    line: int
-    id: str
-    sentence: str
-    timezone: str
-    next_time: str | None
-    outcome: str
-    """``new`` or ``there already``; empty in a dry run."""
-
-
 command(cli, "temporal", takes=["as_json"])(temporal)
 
 
 @command(cli, "crontab")
-def crontab(
+async def crontab(
     given: Command,
     file: Annotated[str, argument("FILE|-", "The crontab; - is standard input.")],
     commands: Annotated[
@@ -90,7 +79,7 @@ def crontab(
         )  # fmt: skip
     if not dry_run and read.entries:
         _write_commands(Path(definitions), read.entries)
-    outcomes = {} if dry_run else _create(read, given.target, definitions)
+    outcomes = {} if dry_run else await _create(read, given.target, definitions)
     imported = [_imported(entry, outcomes.get(entry.id, "")) for entry in read.entries]
     done = None if dry_run else definitions
     answer = {
@@ -133,17 +122,12 @@ def _write_commands(file: Path, entries: tuple[Entry, ...]) -> None:
         raise InvalidInputError("--commands", f"{file} cannot be used: {error}") from None
 
 
-def _create(read: Crontab, target: Target, commands: str) -> dict[str, str]:
-    outcomes: dict[str, str] = {}
-
-    async def create_all() -> None:
-        async with connected(target, commands) as client:
-            with progress() as bar:
-                for entry in bar.track(read.entries, description="importing"):
-                    outcomes[entry.id] = await _create_one(client, entry, commands)
-
-    run_to_end(create_all())
-    return outcomes
+async def _create(read: Crontab, target: Target, commands: str) -> dict[str, str]:
+    """Create the schedules; the outcome of each."""
+    async with connected(target, commands) as client:
+        with progress() as bar:
+            entries = bar.track(read.entries, description="importing")
+            return {entry.id: await _create_one(client, entry, commands) for entry in entries}
 
 
 async def _create_one(client: Client, entry: Entry, commands: str) -> str:
@@ -161,20 +145,24 @@ async def _create_one(client: Client, entry: Entry, commands: str) -> str:
     return "new"
 
 
-def _imported(entry: Entry, outcome: str) -> Imported:
+def _imported(entry: Entry, outcome: str) -> Json:
+    """A line that was imported; the outcome is ``new`` or ``there already``, and empty in a dry run."""
     spec = Spec.parse(entry.spec)
     time = spec.next_after(SystemClock().now())
-    return Imported(
-        line=entry.line, id=entry.id, sentence=spec.sentence(), timezone=spec.elements.timezone,
-        next_time=None if time is None else time.strftime("%Y-%m-%dT%H:%M:%SZ"), outcome=outcome,
-    )  # fmt: skip
+    return {
+        "line": entry.line, "id": entry.id, "sentence": spec.sentence(), "timezone": spec.elements.timezone,
+        "next_time": None if time is None else time.strftime("%Y-%m-%dT%H:%M:%SZ"), "outcome": outcome,
+    }  # fmt: skip
 
 
-def _report(read: Crontab, imported: list[Imported], commands: str | None) -> RenderableType:
+def _report(read: Crontab, imported: list[Json], commands: str | None) -> RenderableType:
     parts: list[RenderableType] = []
     if imported:
         rows = [
-            (each.line, each.id, each.sentence, *(clock(each.next_time, each.timezone) if each.next_time else ("never", "")), each.outcome)
+            (
+                each["line"], each["id"], each["sentence"],
+                *(clock(each["next_time"], each["timezone"]) if each["next_time"] else ("never", "")), each["outcome"],
+            )
             for each in imported
         ]  # fmt: skip
         parts += [table("line>", "schedule!", "when~", "next time", "UTC?", "outcome?", rows=rows), Text()]
@@ -191,11 +179,11 @@ def _remarks(title: str, remarks: tuple[Remark, ...], colour: str) -> Renderable
     return table("line>", f"{title}~", "why~", rows=rows)
 
 
-def _summary(read: Crontab, imported: list[Imported], commands: str | None) -> str:
+def _summary(read: Crontab, imported: list[Json], commands: str | None) -> str:
     counted = f"Carried over: {len(imported)}. Not carried over: {len(read.left_out)}."
     if commands is None:
         return f"{counted} This was a dry run: nothing was stored."
-    new = sum(each.outcome == "new" for each in imported)
+    new = sum(each["outcome"] == "new" for each in imported)
     return (
         f"{counted} New: {new}. Their commands are in {commands}: the service runs them if it is started with "
         f"HORAE_COMMANDS={commands}."

@@ -139,8 +139,8 @@ def read_json(text: str, option: str) -> Any:  # noqa: ANN401 - any JSON
         ) from None
 
 
-class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """The options for the policies of a schedule."""
+class How(msgspec.Struct, frozen=True, kw_only=True):
+    """The options for the policies of a schedule, and for fields that have the option's name."""
 
     overlap: OverlapChoice = None
     catch_up: Annotated[CatchUp | None, option("--catch-up", None, "Which missed slots to run late.", HOW)] = None  # fmt: skip
@@ -148,6 +148,10 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
     timeout: Annotated[
         str | None, option("--timeout", "DURATION", "The longest that one attempt may take.", HOW)
     ] = None
+
+    description: Annotated[str | None, option("--description", "TEXT", "What the schedule is for.", HOW)] = None  # fmt: skip
+    tags: Annotated[Texts, option("--tag", "TAG", "A tag to find the schedule by. Repeatable.")] = None  # fmt: skip
+    managed_by: Annotated[str | None, option("--managed-by", "NAME", "The program or file that defines the schedule.")] = None  # fmt: skip
 
     @property
     def policies(self) -> dict[str, Any]:
@@ -158,19 +162,11 @@ class PolicyOptions(msgspec.Struct, frozen=True, kw_only=True):
             timeouts=None if self.timeout is None else {"run": self.timeout},
         )  # fmt: skip
 
-
-class How(PolicyOptions, frozen=True, kw_only=True):
-    """The options for the policies of a schedule, and for fields that have the option's name."""
-
-    description: Annotated[str | None, option("--description", "TEXT", "What the schedule is for.", HOW)] = None  # fmt: skip
-    tags: Annotated[Texts, option("--tag", "TAG", "A tag to find the schedule by. Repeatable.")] = None  # fmt: skip
-    managed_by: Annotated[str | None, option("--managed-by", "NAME", "The program or file that defines the schedule.")] = None  # fmt: skip
-
     @property
     def fields(self) -> dict[str, Any]:
         """The given fields of the schedule, without policies."""
-        names = set(self.__struct_fields__) - set(PolicyOptions.__struct_fields__)
-        return {name: value for name in names if (value := getattr(self, name)) not in (None, [])}
+        named = {"description": self.description, "tags": self.tags, "managed_by": self.managed_by}
+        return {name: value for name, value in named.items() if value not in (None, [])}
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from horae.errors import InvalidInputError
 from horae.face.api_client import path
@@ -24,18 +23,12 @@ from horae.face.cli.options import (
 from horae.face.cli.render import preview_panel, schedule_panel, schedule_table, time_table, upcoming_panel
 from horae.face.cli.schedule_options import TIMES, When
 
-
-class StateChoice(StrEnum):
-    """The states of a schedule."""
-
-    RUNNING = "running"
-    PAUSED = "paused"
-    COMPLETED = "completed"
+State = Literal["running", "paused", "completed"]
 
 
 async def list_schedules(
     session: Session,
-    state: Annotated[StateChoice | None, option("--state", None, "Only schedules in this state.")] = None,
+    state: Annotated[State | None, option("--state", None, "Only schedules in this state.")] = None,
     action: Annotated[str | None, option("--action", "NAME", "Only schedules with this action.")] = None,
     tag: WithTag = None,
     prefix: WithPrefix = None,

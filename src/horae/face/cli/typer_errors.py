@@ -8,6 +8,7 @@ from collections.abc import Callable
 from horae.errors import InvalidInputError, did_you_mean
 
 Found = re.Match[str]
+Worded = Callable[[Found], tuple[str, str, str | None]]
 _NAMES = re.compile(r"--?[\w-]+|'[^']*'")
 
 
@@ -57,6 +58,10 @@ def _unknown_command(found: Found) -> tuple[str, str, str | None]:
     return f'"{found[1]}"', "is no command", f"did you mean {' or '.join(names)}?" if names else None
 
 
+def _saying(reason: str) -> Worded:
+    return lambda found: (found[1], reason, None)
+
+
 def _too_many(found: Found) -> tuple[str, str, str | None]:
     hint = "quote arguments that contain spaces, such as cron expressions; a flag takes no value"
     return f'"{found[1]}"', "is more than the command takes", hint
@@ -80,22 +85,13 @@ def _quoted(text: str | None) -> list[str]:
     return [each.strip("'") for each in _NAMES.findall(text or "")]
 
 
-_PATTERNS: list[tuple[re.Pattern[str], Callable[[Found], tuple[str, str, str | None]]]] = [
+_PATTERNS: list[tuple[re.Pattern[str], Worded]] = [
     (re.compile(r"Invalid value for (.+?): (?:Value error, )?'(.*?)' is not one of (.*?)\.?"), _not_one_of),
     (re.compile(r"Invalid value for (.+?): (.*)"), _wrong_value),
     (re.compile(r"No such option:? '?(-[^\s']*)'?\.?(?: (.*))?"), _unknown_option),
     (re.compile(r"No such command '(.*?)'\.?(?: (.*))?"), _unknown_command),
-    (
-        re.compile(r"Missing (?:argument|option|parameter)[: ]*'?([^'.]+)'?\.?.*"),
-        lambda found: (found[1], "is missing", None),
-    ),
-    (
-        re.compile(r"Option '(.+?)' requires (?:an argument|\d+ arguments)\.?"),
-        lambda found: (found[1], "needs a value", None),
-    ),
-    (
-        re.compile(r"Option '(.+?)' does not take a value\.?"),
-        lambda found: (found[1], "takes no value", None),
-    ),
+    (re.compile(r"Missing (?:argument|option|parameter)[: ]*'?([^'.]+)'?\.?.*"), _saying("is missing")),
+    (re.compile(r"Option '(.+?)' requires (?:an argument|\d+ arguments)\.?"), _saying("needs a value")),
+    (re.compile(r"Option '(.+?)' does not take a value\.?"), _saying("takes no value")),
     (re.compile(r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)"), _too_many),
 ]
