@@ -65,7 +65,7 @@ async def take_report(store: StoreAccess, report: Report, now: int) -> Run:
         await transaction.lock([reportable.run.schedule_key])
         run = (await _known(transaction, report)).run  # locked: no other node decides for it now
         if run.status is not Status.RUNNING:
-            return _said_again(run, report)
+            return _accept_repeated(run, report)
         if report.what in _SIGNS_OF_LIFE:
             timeouts = await _timeouts(transaction, [run])
             await transaction.expect_reports([(run, report_by(run, timeouts[run.id], now))])
@@ -106,7 +106,7 @@ async def _known(transaction: Transaction, report: Report) -> ReportableRun:
     return reportable
 
 
-def _said_again(run: Run, report: Report) -> Run:
+def _accept_repeated(run: Run, report: Report) -> Run:
     """Accept a repeated report, which changes nothing; refuse any other, because the attempt is over."""
     failed_before = report.what == FAILED and run.status is Status.RETRYING  # and another attempt follows
     if run.status == report.what or failed_before:

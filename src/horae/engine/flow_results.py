@@ -215,7 +215,7 @@ class FlowResults:
         trouble = self._after(lane, trouble)
         if verdict.status is FlowStatus.CRASHED and verdict.recovery is Recovery.RECONCILE:
             lane, trouble = self._recovery_run(lane, trouble, stored, prepared or PreparedRecord())
-        self._troubled(lane, trouble)
+        self._set_trouble(lane, trouble)
 
     def _recovery_run(
         self, lane: Lane, trouble: Trouble, crashed: FlowRun, prepared: PreparedRecord
@@ -250,13 +250,13 @@ class FlowResults:
         after = after_reconciliation(trouble, self.now, answer)
         if after.recovery is Recovery.AFRESH:
             self._released.append((run.id, read_prepared(run).numbers))
-        self._troubled(lane, after)
+        self._set_trouble(lane, after)
 
     async def _fixed(self, lane: Lane, trouble: Trouble, result: AttemptResult) -> None:
         new = result.value.flow if isinstance(result.value, Fixed) else None
         deployed = None if new is None else await self._take_version(lane, trouble, new)
         trouble = after_fix(trouble, self.now, fixed=deployed is not None)
-        self._troubled(lane if deployed is None else deployed, trouble)
+        self._set_trouble(lane if deployed is None else deployed, trouble)
 
     async def _take_version(self, lane: Lane, trouble: Trouble, new: Flow) -> Lane | None:
         """Deploy the version that a fixer returned; ``None`` if it cannot be deployed, which counts as no fix."""
@@ -274,7 +274,7 @@ class FlowResults:
         self._transaction.on_commit += (lambda: self._host.host(new, fixed),)
         return lane
 
-    def _troubled(self, lane: Lane, trouble: Trouble) -> None:
+    def _set_trouble(self, lane: Lane, trouble: Trouble) -> None:
         self.lanes[lane.flow_id] = _replace(lane, trouble=trouble)
         if needs_person(trouble):
             flow = self.flows[lane.flow_id]

@@ -69,12 +69,12 @@ class Maintenance:
         overdue = await end_overdue(self._store, now) + await self._stop_reported(now)
         repaired = stale = pruned = waiting = 0
         if self._begins("reconcile", self._config.reconcile_ms, now):
-            stale = await self._hurry(now)
+            stale = await self._notify_stale(now)
             repaired = await self.reconcile(now)
         if self._begins("prune", self._config.prune_ms, now):
             pruned = await self.prune(now) + sum([await each.prune(now) for each in self._deciders])
         if self._begins("attend", self._config.attention_ms, now):
-            waiting = await self._attend(nodes, now)
+            waiting = await self._mark_waiting(nodes, now)
         newest = max((node.tzdata for node in nodes if node.alive), default=self._tzdata)
         return MaintenanceReport(
             rescued=rescued, overdue=len(overdue), repaired=repaired, stale=stale, pruned=pruned, waiting=waiting,
@@ -133,7 +133,7 @@ class Maintenance:
                 return repaired
             after = keys[-1]
 
-    async def _hurry(self, now: int) -> int:
+    async def _notify_stale(self, now: int) -> int:
         """Count the schedules whose next time has been past for long, and tell nodes that they are due."""
         async with self._store.reading() as transaction:
             stale = await transaction.count_due(now - STALE_MS - 1, PAGE)
@@ -147,13 +147,14 @@ class Maintenance:
         async with self._store.reading() as transaction:
             keys = await transaction.known_keys(self._prune_after, PAGE)
             schedules = await transaction.read_schedules(keys) if keys else []
-        await self._see_unreadable(keys, schedules, now)
+        await self._note_unreadable(keys, schedules, now)
         policies = {each.key: each.policies for each in schedules}
         known = [each for each in keys if each not in self.unreadable]  # of others the retention is unknown
         removed = 0
         for start in range(0, len(known), PRUNED_TOGETHER):
             bounds = [
-                self._past(each, policies.get(each), now) for each in known[start : start + PRUNED_TOGETHER]
+                self._retention_of(each, policies.get(each), now)
+                for each in known[start : start + PRUNED_TOGETHER]
             ]
             for _ in range(PRUNING_PASSES):
                 async with self._store.transaction() as transaction:
@@ -172,7 +173,7 @@ class Maintenance:
             requests += await transaction.prune_patch_requests(before_ms, PAGE)
             return requests + await transaction.prune_graph_state(before_ms, PAGE)
 
-    async def _see_unreadable(
+    async def _note_unreadable(
         self, keys: Sequence[ScheduleKey], schedules: Sequence[Schedule], now: int
     ) -> None:
         """Make schedules that cannot be read due, so that the next decision sets them aside and says why."""
@@ -187,14 +188,14 @@ class Maintenance:
                 await transaction.mark_due(keys, now)
                 await transaction.notify()
 
-    def _past(self, key: ScheduleKey, policies: Policies | None, now: int) -> RetentionBounds:
+    def _retention_of(self, key: ScheduleKey, policies: Policies | None, now: int) -> RetentionBounds:
         retention = _NEVER if policies is None else policies.retention
         age_ms = milliseconds(retention.age)
         age_ms = self._config.retention_age_ms if age_ms is None else age_ms
         number = self._config.retention_count if retention.count is None else retention.count
         return RetentionBounds(key, now - age_ms, number, PRUNED_ROWS)
 
-    async def _attend(self, nodes: Sequence[Node], now: int) -> int:
+    async def _mark_waiting(self, nodes: Sequence[Node], now: int) -> int:
         """Mark schedules as needing attention if no living node can run the action that their runs wait for."""
         able = {action for node in nodes if node.alive for action in node.actions}
         async with self._store.transaction() as transaction:

@@ -149,7 +149,7 @@ class WorkflowExecutor(Executor):
         start = partial(
             launcher.start, wanted.workflow_id, wanted.version, wanted.user_id, context.nominal, context.key
         )  # fmt: skip
-        if not await _asked(launcher.start, start, context, "the launcher"):
+        if not await _call_program(launcher.start, start, context, "the launcher"):
             raise missing(wanted)
 
     async def _elsewhere(self, wanted: WorkflowInput, meta: RunMeta, context: Context) -> Any:  # noqa: ANN401 - any JSON
@@ -159,7 +159,7 @@ class WorkflowExecutor(Executor):
             raise missing(wanted)
         if self.dag_executor is not None:
             run = partial(self.dag_executor.run, dag, meta)
-            return await _asked(self.dag_executor.run, run, context, "the executor")
+            return await _call_program(self.dag_executor.run, run, context, "the executor")
         return await _InProcess(self._services, self._pool, context, wanted).run(dag, meta)
 
     async def _load(self, wanted: WorkflowInput, context: Context) -> Dag | None:
@@ -167,7 +167,7 @@ class WorkflowExecutor(Executor):
             plan = await self._load_plan(wanted.workflow_id, wanted.version, wanted.user_id)
             return None if plan is None else msgspec.to_builtins(plan.workflow)
         load = partial(self.store.load_dag, wanted.workflow_id, wanted.version, wanted.user_id)
-        found: Dag | None = await _asked(self.store.load_dag, load, context, "the workflow store")
+        found: Dag | None = await _call_program(self.store.load_dag, load, context, "the workflow store")
         return found
 
     async def close(self) -> None:
@@ -231,8 +231,8 @@ class _InProcess:
         return await WorkflowRun(plan, context, self._services, scope, wanted.trigger).run()
 
 
-async def _asked(function: object, call: Callable[[], Any], context: Context, who: str) -> Any:  # noqa: ANN401 - any JSON
-    """Call a part of the program's own; an exception is a failed launch, not a failed run."""
+async def _call_program(function: object, call: Callable[[], Any], context: Context, who: str) -> Any:  # noqa: ANN401 - any JSON
+    """Call a launcher, store or executor of the program; an exception is a failed launch, not a failed run."""
     try:
         return await (call() if is_coroutine_function(function) else call_in_thread(call, context))
     except (NotStartedError, StaleClaimError):

@@ -263,7 +263,7 @@ def explain(facts: Facts, now: int) -> Explanation:
     elif place.verdict is not None:
         explanation = _of_no_spec(blank, place)
     else:
-        explanation = _said(blank, *_of_spec(facts))
+        explanation = _with_sentence(blank, *_of_spec(facts))
     return _replace(explanation, sentence=f"{explanation.sentence}{''.join(map(_by_hand, blank.runs))}.")
 
 
@@ -276,12 +276,12 @@ def _of_run(blank: Explanation, run: Run, schedule: Schedule | None) -> Explanat
     )  # fmt: skip
     verdict, ending = _of_status(run.status)
     if verdict is Verdict.WAITING:
-        return _said(found, verdict, _waiting(run, late, schedule))
+        return _with_sentence(found, verdict, _waiting(run, late, schedule))
     if late is not None:
         ending = f"started {_late(late)} and {ending}"
     elif run.ended_at_ms:
         ending = f"{ending} before it started"
-    return _said(found, verdict, f"{ending}{_because(run.reason)}")
+    return _with_sentence(found, verdict, f"{ending}{_because(run.reason)}")
 
 
 def _waiting(run: Run, late: int | None, schedule: Schedule | None) -> str:
@@ -308,17 +308,17 @@ def _of_range(blank: Explanation, facts: Facts, unstarted: UnstartedRange) -> Ex
     if unstarted.count > 1:
         first, last = _utc(unstarted.start_ms // 1000), _utc(unstarted.end_ms // 1000)
         ending = f"{ending}, one of {unstarted.count} from {first} to {last}"
-    return _said(found, verdict, f"{ending}{_because(unstarted.reason)}")
+    return _with_sentence(found, verdict, f"{ending}{_because(unstarted.reason)}")
 
 
 def _of_no_spec(blank: Explanation, place: InForce) -> Explanation:
     """Explain a moment without a schedule, or one whose version is no longer in the ledger."""
     at = "" if place.since is None else f", at {_utc(place.since // 1000)}"
     if place.verdict is Verdict.BEFORE_CREATION:
-        return _said(blank, Verdict.BEFORE_CREATION, f"is before the schedule was created{at}")
+        return _with_sentence(blank, Verdict.BEFORE_CREATION, f"is before the schedule was created{at}")
     if place.verdict is Verdict.DELETED:
-        return _said(blank, Verdict.DELETED, f"is after the schedule was deleted{at}")
-    return _said(blank, Verdict.UNKNOWN, _TOO_OLD)
+        return _with_sentence(blank, Verdict.DELETED, f"is after the schedule was deleted{at}")
+    return _with_sentence(blank, Verdict.UNKNOWN, _TOO_OLD)
 
 
 def _of_spec(facts: Facts) -> tuple[Verdict, str]:
@@ -368,27 +368,27 @@ def _of_slot_ahead(blank: Explanation, facts: Facts, schedule: Schedule, now: in
     fire_ms = fire_instant(spec, nominal_ms, schedule.id)
     found = _replace(blank, fire_ms=fire_ms, late_ms=now - fire_ms if fire_ms <= now else None)
     if state.paused and (state.paused_until_ms is None or state.paused_until_ms > fire_ms):
-        return _said(found, Verdict.PAUSED, _pause(schedule))
+        return _with_sentence(found, Verdict.PAUSED, _pause(schedule))
     if state.remaining_actions == 0:
         fires = "will not fire" if fire_ms > now else "does not fire"
-        return _said(found, Verdict.LIMIT_REACHED, f"{fires}: the schedule has no starts left")
+        return _with_sentence(found, Verdict.LIMIT_REACHED, f"{fires}: the schedule has no starts left")
     if fire_ms <= now:
         overdue = _span(now - fire_ms)
-        return _said(found, Verdict.UNDECIDED, f"has been due for {overdue} and is not decided yet")
+        return _with_sentence(found, Verdict.UNDECIDED, f"has been due for {overdue} and is not decided yet")
     ahead = outlook(schedule, Spec.parse(schedule.spec), now, facts.waiting)
     most = ahead.skip + (ahead.left or 0)
     counts = ahead.skip or ahead.left is not None
     place = count_slots(spec, ahead.cursor_ms, nominal_ms, most) if counts else 0
     if ahead.skip and place <= ahead.skip:
         asked = "it" if state.skip_next == 1 else f"the next {state.skip_next}"
-        return _said(found, Verdict.SKIP_NEXT, f"will be skipped: a caller asked to skip {asked}")
+        return _with_sentence(found, Verdict.SKIP_NEXT, f"will be skipped: a caller asked to skip {asked}")
     left = state.remaining_actions
     if ahead.left is not None and place > most:
         starts = "the remaining start goes" if left == 1 else f"the {left} remaining starts go"
-        return _said(found, Verdict.LIMIT_REACHED, f"will not fire: {starts} to earlier slots")
+        return _with_sentence(found, Verdict.LIMIT_REACHED, f"will not fire: {starts} to earlier slots")
     moved = "" if fire_ms == nominal_ms else f" at {_utc_ms(fire_ms)}, its time with jitter"
     limit = "" if left is None else f", if one of the {left} remaining starts is still left then"
-    return _said(found, Verdict.WILL_FIRE, f"will fire{moved}{limit}")
+    return _with_sentence(found, Verdict.WILL_FIRE, f"will fire{moved}{limit}")
 
 
 def _pause(schedule: Schedule) -> str:
@@ -403,7 +403,7 @@ def _end_of_pause(schedule: Schedule) -> str:
     return "is resumed" if until is None else f"resumes at {_utc(until // 1000)}"
 
 
-def _said(found: Explanation, verdict: Verdict, words: str) -> Explanation:
+def _with_sentence(found: Explanation, verdict: Verdict, words: str) -> Explanation:
     """Set the verdict and a sentence that begins with the moment and has no full stop yet."""
     moment = "" if found.nominal_ms is None else _utc(found.nominal_ms // 1000)
     if not moment or found.timezone != "UTC":
