@@ -8,7 +8,7 @@ from time import perf_counter, process_time
 
 import httpx
 
-from bench.herd.contestant import POSTGRES, SQLITE
+from bench.herd.contestant import POSTGRES, SQLITE, batches
 from bench.herd.server import Databases
 from bench.page import parser, publish, table
 from horae.app import App, NewSchedule
@@ -71,27 +71,27 @@ has not filled its page after 4,000 schedules, which the browser goes on with by
 HEADINGS = ("page", "ms on SQLite", "of these computing", "ms on PostgreSQL", "KiB")
 PAUSED = 200
 """Every so many schedules, one is paused."""
-BATCH = 10_000
 
 
 async def fill(app: App, schedules: int, runs: int) -> str:
     """Create schedules that fire hourly to daily, and ended runs of the latest days; the id of one of the runs."""
-    made: list[Schedule] = []
-    for first in range(0, schedules, BATCH // 10):
+    created: list[Schedule] = []
+    for batch in batches(schedules):
         new = [
             NewSchedule(
                 id=f"job-{number:06}", spec=f"{number % 60} {number % 24} * * *", action="ping", owner="local", tags=(f"t{number % 7}",),
                 paused=number % PAUSED == PAUSED - 1,
             )
-            for number in range(first, min(first + BATCH // 10, schedules))
+            for number in batch
         ]  # fmt: skip
-        made += await app.schedules.create_many(new)
+        created += await app.schedules.create_many(new)
     now = app.now()
-    for first in range(0, runs, BATCH):
+    for batch in batches(runs, 10_000):
         async with app.transaction() as transaction:
             await transaction.insert_runs(
-                _run(made[number % len(made)], number, now - (runs - number) * 86_400) for number in range(first, min(first + BATCH, runs))
-            )  # fmt: skip
+                _run(created[number % len(created)], number, now - (runs - number) * 86_400)
+                for number in batch
+            )
     return f"run-{runs // 2}"
 
 

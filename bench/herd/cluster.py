@@ -3,7 +3,7 @@
 ``python -m bench.herd.cluster lead URL COUNT ALLOWANCE NODES`` registers a herd, has the nodes started, and listens to
 them. It prints one line of JSON, as ``bench.herd.child`` does, with the share of each node in the starts.
 ``python -m bench.herd.cluster node URL`` is one node, until its input ends. It prints the times of its starts as they
-come, a list a line; the first line says that it is there.
+come, a list a line; the first line says that it is ready.
 """
 
 from __future__ import annotations
@@ -87,15 +87,15 @@ async def _listen(process: Any, times: list[float]) -> None:
 async def node(url: str) -> None:
     herd = Cron(url)
     asked = asyncio.create_task(asyncio.to_thread(sys.stdin.read))
-    told = 0
+    reported = 0
     async with herd.opened(), herd.running():
         _say([])
         while not asked.done():
-            if news := TIMES[told:]:
+            if news := TIMES[reported:]:
                 _say(news)
-                told += len(news)
+                reported += len(news)
             await asyncio.sleep(TELL)
-    _say(TIMES[told:])
+    _say(TIMES[reported:])
 
 
 def _say(times: list[float]) -> None:

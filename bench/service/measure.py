@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from typing import NamedTuple
+from typing import IO, NamedTuple
 
 import httpx
 
@@ -21,10 +21,13 @@ from horae.app.page import cursor_of
 BATCH = 1000
 CLIENTS = 4
 """How many requests are under way at a time; on two cores more only wait for each other."""
+SETTINGS = {"HORAE_SCHEDULES_PER_USER": "10000000", "HORAE_REQUESTS_PER_SECOND": "1000000"}
+LISTENS = r"listens on (http://[\d.:]+\d)"
+"""The line that a service logs when it listens."""
 
 
 class Figures(NamedTuple):
-    """Answers per second, and milliseconds until half, and until 99 of 100, were there."""
+    """Answers per second, and the milliseconds that half, and 99 of 100, took at most."""
 
     rate: float
     median: float
@@ -39,43 +42,38 @@ class Measured(NamedTuple):
     several: Figures
 
 
-@contextlib.contextmanager
-def served(database: str) -> Iterator[str]:
+def served(database: str, *options: str, pattern: str = LISTENS) -> contextlib.AbstractContextManager[str]:
     """The address of a service of Horae on a new database."""
-    settings = {"HORAE_SCHEDULES_PER_USER": "10000000", "HORAE_REQUESTS_PER_SECOND": "1000000"}
-    command = [sys.executable, "-m", "horae", "serve", "--port", "0", "--database", database]
-    with process([*command, "--app", "bench.service.actions"], os.environ | settings) as address:
-        yield address
+    command = ["horae", "serve", "--port", "0", "--database", database, "--app", "bench.service.actions"]
+    return _program(*command, *options, pattern=pattern)
 
 
-@contextlib.contextmanager
-def ceiling() -> Iterator[str]:
+def ceiling() -> contextlib.AbstractContextManager[str]:
     """The address of a service that does nothing but answer."""
-    with process([sys.executable, "-m", "bench.service.ceiling"], dict(os.environ)) as address:
-        yield address
+    return _program("bench.service.ceiling")
 
 
 @contextlib.contextmanager
-def process(
-    command: list[str], environment: dict[str, str], told: str = r"listens on (http://[\d.:]+\d)"
-) -> Iterator[str]:
-    """The address that a process tells in its log when it listens."""
+def _program(*command: str, pattern: str = LISTENS) -> Iterator[str]:
+    """The address that a program logs when it listens."""
+    command = (sys.executable, "-m", *command)
+    settings = os.environ | SETTINGS
     with (
         tempfile.TemporaryFile("w+") as log,
-        subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL, env=environment) as started,  # noqa: S603 - ours
+        subprocess.Popen(command, stderr=log, stdout=subprocess.DEVNULL, env=settings) as started,  # noqa: S603 - ours
     ):
         try:
-            yield _address(log, started, told)
+            yield _address(log, started, pattern)
         finally:
             started.terminate()
             started.wait(60)
 
 
-def _address(log: object, started: subprocess.Popen[bytes], told: str) -> str:
+def _address(log: IO[str], started: subprocess.Popen[bytes], pattern: str) -> str:
     for _ in range(600):
-        log.seek(0)  # type: ignore[attr-defined]
-        text = log.read()  # type: ignore[attr-defined]
-        if found := re.search(told, text):
+        log.seek(0)
+        text = log.read()
+        if found := re.search(pattern, text):
             return found[1]
         if started.poll() is not None:
             break

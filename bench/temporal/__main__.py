@@ -7,7 +7,8 @@ import asyncio
 from bench.herd.contestant import POSTGRES, SQLITE
 from bench.herd.server import Databases
 from bench.page import parser, publish, table
-from bench.temporal.measure import EVERY, Measured, measure, served
+from bench.service.measure import served
+from bench.temporal.measure import EVERY, LISTENS, Measured, measure
 
 PAGE = """# Calls of Temporal's clients while schedules fire
 
@@ -31,7 +32,10 @@ def main() -> None:
     rows = []
     with Databases() as databases:
         for kind in (SQLITE, POSTGRES) if given.store is None else (given.store,):
-            with databases.fresh(kind) as database, served(database) as address:
+            with (
+                databases.fresh(kind) as database,
+                served(database, "--temporal-port", "0", pattern=LISTENS) as address,
+            ):
                 found = asyncio.run(measure(address, given.schedules, given.rate, given.seconds))
             rows.append(row(kind, found))
     figures = table(HEADINGS, rows)

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import os
-import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from google.protobuf.duration_pb2 import Duration
@@ -17,10 +14,11 @@ from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
 from temporalio.api.workflowservice import v1 as api
 
 from bench.page import percentile
-from bench.service.measure import process
 from horae.face.temporal.transfer import Endpoint
 
 NAMESPACE = "bench"
+LISTENS = r"schedule calls on (\S+:\d+)"
+"""The line that a service logs when it takes calls of Temporal's clients."""
 EVERY = 5
 """Seconds between two instants at which all schedules fire."""
 STEP = 0.01
@@ -39,18 +37,6 @@ class Measured(NamedTuple):
     late_median: float
     late_p99: float
     latest: float
-
-
-@contextlib.contextmanager
-def served(database: str) -> Iterator[str]:
-    """The address of a service on a new database."""
-    settings = {"HORAE_REQUESTS_PER_SECOND": "1000000"}
-    command = [sys.executable, "-m", "horae", "serve", "--port", "0", "--temporal-port", "0"]
-    told = r"schedule calls on (\S+:\d+)"
-    with process(
-        [*command, "--database", database, "--app", "bench.service.actions"], os.environ | settings, told
-    ) as address:
-        yield address
 
 
 async def measure(address: str, schedules: int, rate: int, seconds: int) -> Measured:

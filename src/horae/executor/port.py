@@ -38,7 +38,7 @@ class Executor(ABC):
         return (self.kind,)
 
     def can_run(self, run: Run) -> bool:
-        """Whether this node can attempt a run. The run's input is not decoded yet."""
+        """Whether this node can attempt a run. The run's input is not available yet."""
         return run.action in self.actions()
 
     def bind(self, database: Database) -> None:  # noqa: B027 - most kinds need no database
