@@ -55,7 +55,7 @@ T = node("t", "trigger")
 @each_of(
     ("nodes", "edges", "where", "reason"),
     [
-        ([T, node("a"), node("b")], ["t>a", "a>b", "b>a"], "node b", "is in a cycle that is no loop: b → a → b"),
+        ([T, node("a"), node("b")], ["t>a", "a>b", "b>a"], "node a", "is in a cycle that is no loop: a → b → a"),
         ([T, node("a", "magic")], ["t>a"], "node a", "has an unknown type, 'magic'"),
         ([T, action("a", action="rm")], ["t>a"], "node a", 'calls an unknown action, "rm"'),
         ([T, action("a")], ["t>a", "a>gone"], "edge a → gone", 'has a target that is no node: "gone"'),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
@@ -38,12 +39,12 @@ class UsagePort(Protocol):
         """Record usage, unless the same ``run_id``, ``attempt`` and ``unit`` was recorded before. It is durable when this returns."""
 
 
+@dataclass
 class Billing:
     """The ports through which runs are charged; a program may replace them."""
 
-    def __init__(self, accounts: AccountPort, usage: UsagePort) -> None:
-        self.accounts = accounts
-        self.usage = usage
+    accounts: AccountPort
+    usage: UsagePort
 
 
 class UsageTable:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from hashlib import sha256
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
@@ -20,6 +19,7 @@ from horae.errors import InvalidInputError, InvalidSpecError, LimitExceededError
 from horae.model import Action, CatchUp, Overlap, Policies, Schedule
 from horae.policy import face_defaults
 from horae.spec import Spec, installed_zones
+from horae.workflow.document import CronFields
 
 MAX_LENGTHS = {"schedule_id": 500, "workflow_id": 500, "user_id": 200}
 """The most characters of each field."""
@@ -32,8 +32,6 @@ RESERVED = frozenset({"pause", "upsert"})
 """Ids that would collide with paths of the HTTP interface."""
 
 T = TypeVar("T")
-OverlapPolicy = Literal["allow", "skip", "queue"]
-CatchupPolicy = Literal["none", "fire_immediately", "spread"]
 
 OVERLAPS = {"allow": Overlap.ALLOW_ALL, "skip": Overlap.SKIP, "queue": Overlap.BUFFER_ALL}
 """The registrar's words for overlap policies."""
@@ -44,7 +42,7 @@ CATCH_UPS = {"none": CatchUp.NONE, "fire_immediately": CatchUp.ALL, "spread": Ca
 _ELEMENTS = {"crons": "cron_expr", "jitter": "jitter_ms"}
 
 
-class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScheduleInput(CronFields, frozen=True, kw_only=True):
     """A schedule to be registered. Omitted fields take their defaults from the settings."""
 
     schedule_id: Annotated[
@@ -54,16 +52,6 @@ class ScheduleInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     workflow_id: str
     version: int
     user_id: str
-    cron_expr: Annotated[str, about("Five fields, or six with the seconds first.")]
-    timezone: Annotated[str, about("An IANA name, such as ``America/New_York``.")]
-    start_at: Annotated[
-        datetime | None,
-        about("The start of the window, included. A time without an offset is in the schedule's zone."),
-    ] = None
-    end_at: Annotated[datetime | None, about("The end of the window, included.")] = None
-    jitter_ms: int | None = None
-    overlap_policy: OverlapPolicy | None = None
-    catchup_policy: CatchupPolicy | None = None
 
 
 class PauseInput(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

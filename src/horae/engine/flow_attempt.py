@@ -204,7 +204,7 @@ class HandlerRun:
             return
         mutation = end.mutation or NONE
         self._context.enter(Part.NEXT)
-        given = _shown(self._handler, prepared), Outcome(mutation.status, mutation.result)
+        given = _shown(self._handler, prepared), Outcome(mutation.status.value, mutation.result)
         before = None if end.journaled else (lambda: self._move(Phase.EMITTING))
         self._keep_state(await self._called(emit, *given, when_it_waits=before))
 

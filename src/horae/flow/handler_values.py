@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 import msgspec
-
-from horae.flow_model import MutationStatus
 
 D = TypeVar("D")
 R = TypeVar("R")
@@ -42,6 +41,7 @@ class Reservation(msgspec.Struct, frozen=True):
     ids: Sequence[str]
 
 
+@dataclass(slots=True, eq=False)
 class Prepared(Generic[D]):
     """The result of ``prepare``: the events to take, and data for ``mutate`` and ``next``.
 
@@ -49,48 +49,27 @@ class Prepared(Generic[D]):
     run that takes nothing and publishes nothing has no title.
     """
 
-    __slots__ = ("data", "key", "reservations", "title", "wake_at")
-
-    def __init__(
-        self,
-        reservations: Sequence[Reservation | Mapping[str, Any]] = (),
-        data: D = None,  # type: ignore[assignment]  # without data, D is None
-        wake_at: datetime | str | None = None,
-        title: str | None = None,
-        *,
-        key: str = "",
-    ) -> None:
-        self.reservations = reservations
-        self.data = data
-        self.wake_at = wake_at
-        self.title = title
-        self.key = key
-        """The idempotency key of its mutation: the same in ``mutate``, ``reconcile`` and ``next``. The host sets it."""
-
-    def __repr__(self) -> str:
-        return f"Prepared({self.reservations!r}, data={self.data!r}, wake_at={self.wake_at!r}, title={self.title!r})"
+    reservations: Sequence[Reservation | Mapping[str, Any]] = ()
+    data: D = None  # type: ignore[assignment]  # without data, D is None
+    wake_at: datetime | str | None = None
+    title: str | None = None
+    key: str = field(default="", kw_only=True, repr=False)
+    """The idempotency key of its mutation: the same in ``mutate``, ``reconcile`` and ``next``. The host sets it."""
 
 
+@dataclass(slots=True, eq=False)
 class Outcome(Generic[R]):
     """The outcome of the mutation: ``applied`` with its result, ``none`` if there was nothing to do, or ``skipped``."""
 
-    __slots__ = ("result", "status")
-
-    def __init__(self, status: MutationStatus, result: R) -> None:
-        self.status = status.value
-        self.result = result
-
-    def __repr__(self) -> str:
-        return f"Outcome({self.status!r}, {self.result!r})"
+    status: str
+    result: R
 
 
+@dataclass(slots=True, eq=False)
 class Applied(Generic[R]):
     """The answer of ``reconcile``: the effect happened, with this result."""
 
-    __slots__ = ("result",)
-
-    def __init__(self, result: R = None) -> None:  # type: ignore[assignment]  # without a result, R is None
-        self.result = result
+    result: R = None  # type: ignore[assignment]  # without a result, R is None
 
 
 class NotApplied:

@@ -59,22 +59,32 @@ class Retry(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     max_delay: Annotated[Duration, Meta(description="The longest wait.")] = "5m"
 
 
-class TriggerSchedule(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
-):
-    """When a trigger fires: the fields of a schedule of the registrar."""
+class CronFields(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """When a workflow starts, and what happens to its slots: the same in a trigger and in the registrar."""
 
     cron_expr: Annotated[str, Meta(description="Five fields, or six with the seconds first.")]
     timezone: Annotated[str, Meta(description="An IANA name, such as `America/New_York`.")]
-    start_at: Annotated[datetime | None, Meta(description="It fires from then on.")] = None
-    end_at: Annotated[datetime | None, Meta(description="It fires until then.")] = None
+    start_at: Annotated[
+        datetime | None,
+        Meta(
+            description="The start of the window, included. A time without an offset is in the schedule's zone."
+        ),
+    ] = None
+    end_at: Annotated[datetime | None, Meta(description="The end of the window, included.")] = None
     jitter_ms: Annotated[int | None, Meta(description="By how much a start may move.")] = None
     overlap_policy: Annotated[
-        Literal["allow", "skip", "queue"] | None, Meta(description="While another run is going on.")
+        Literal["allow", "skip", "queue"] | None,
+        Meta(description="What happens while another run is going on."),
     ] = None
     catchup_policy: Annotated[
-        Literal["none", "fire_immediately", "spread"] | None, Meta(description="After a downtime.")
+        Literal["none", "fire_immediately", "spread"] | None,
+        Meta(description="What happens after a downtime."),
     ] = None
+
+
+class TriggerSchedule(CronFields, frozen=True, kw_only=True, omit_defaults=True):
+    """When a trigger fires: the fields of a schedule of the registrar."""
+
     input: Annotated[Any, Meta(description="The input of its runs: any JSON.")] = None
 
 

@@ -8,6 +8,7 @@ left over edges back to it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
 from typing import NamedTuple
 
 import msgspec
@@ -117,7 +118,7 @@ class _Graph:
             self._before[edge.target].append(edge.source)
 
     def unreachable(self) -> Iterator[Fault]:
-        reached = _reached(self._triggers, self._next)
+        reached = set(_reached(self._triggers, self._next))
         for name in self.nodes:
             if name not in reached:
                 yield Fault(f"node {name}", "cannot be reached from any trigger")
@@ -137,7 +138,7 @@ class _Graph:
         numbers = {name: 1 << number for number, name in enumerate(self.nodes)}
         everything = (1 << len(numbers)) - 1
         found = {name: numbers[name] if name in self._triggers else everything for name in self.nodes}
-        order = _by_depth(self._triggers, self._next)
+        order = _reached(self._triggers, self._next)
         changed = True
         while changed:
             changed = False
@@ -159,10 +160,10 @@ class _Graph:
         return forward
 
     def cycles(self, back: set[int]) -> Iterator[Fault]:
-        forward = self._forward(back)
-        _, rest = _sorted(list(self.nodes), forward)
-        if rest:
-            cycle = _a_cycle(rest, forward)
+        try:
+            _sorted(self.nodes, self._forward(back))
+        except CycleError as error:
+            cycle: list[str] = error.args[1]
             yield Fault(f"node {cycle[0]}", f"is in a cycle that is no loop: {' → '.join(cycle)}")
 
     def loops_without_body(self, back: set[int]) -> Iterator[Fault]:
@@ -208,7 +209,7 @@ class _Graph:
                 continue  # into the body of a loop within this region
             outgoing[edge.source].append(number)
         forward = {name: [self.edges[n].target for n in outgoing[name] if n not in back] for name in members}
-        order, _ = _sorted(members, forward)
+        order = _sorted(members, forward)
         feeders = {
             name: _feeders(name, order, outgoing, self.edges)
             for name in members
@@ -233,51 +234,21 @@ def _feeders(
     return frozenset(found - {join})
 
 
-def _reached(start: Iterable[str], following: Mapping[str, Sequence[str]], but: str = "") -> set[str]:
-    found: set[str] = set()
-    left = [name for name in start if name != but]
-    while left:
-        name = left.pop()
-        if name not in found:
-            found.add(name)
-            left += [each for each in following[name] if each != but and each not in found]
-    return found
+def _reached(start: Iterable[str], following: Mapping[str, Sequence[str]], but: str = "") -> list[str]:
+    """The nodes that can be reached, in the order in which a breadth-first search meets them; not through or at ``but``."""
+    reached = [name for name in dict.fromkeys(start) if name != but]
+    seen = {but, *reached}
+    for name in reached:
+        new = [each for each in dict.fromkeys(following[name]) if each not in seen]
+        seen.update(new)
+        reached += new
+    return reached
 
 
-def _by_depth(start: Sequence[str], following: Mapping[str, Sequence[str]]) -> list[str]:
-    """Nodes in the order in which a breadth-first search meets them."""
-    found = dict.fromkeys(start)
-    left = list(start)
-    for name in left:
-        for each in following[name]:
-            if each not in found:
-                found[each] = None
-                left.append(each)
-    return left
-
-
-def _sorted(names: Sequence[str], forward: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
-    """Nodes with sources before targets, otherwise as they are given; and those that lie on cycles, or behind one."""
-    left = dict.fromkeys(names, 0)
-    for name in names:
-        for target in forward[name]:
-            left[target] += 1
-    ready = [name for name in names if not left[name]]
-    for name in ready:
-        for target in forward[name]:
-            left[target] -= 1
-            if not left[target]:
-                ready.append(target)
-    done = set(ready)
-    return ready, [name for name in names if name not in done]
-
-
-def _a_cycle(rest: Sequence[str], forward: Mapping[str, Sequence[str]]) -> list[str]:
-    """A cycle among nodes that lie on one or behind one, as a path that ends where it begins."""
-    among = set(rest)
-    before = {target: name for name in rest for target in forward[name] if target in among}
-    path = [rest[0]]  # behind a cycle: walk against the edges, until a node comes again
-    while before[path[-1]] not in path:
-        path.append(before[path[-1]])
-    first = path.index(before[path[-1]])
-    return [*reversed(path[first:]), path[-1]] if len(path) > first else path
+def _sorted(names: Iterable[str], forward: Mapping[str, Sequence[str]]) -> list[str]:
+    """Nodes with sources before targets, otherwise in the given order; raises ``CycleError`` with a cycle if there is one."""
+    sorter: TopologicalSorter[str] = TopologicalSorter(dict.fromkeys(names, ()))
+    for name, targets in forward.items():
+        for target in targets:
+            sorter.add(target, name)
+    return list(sorter.static_order())
