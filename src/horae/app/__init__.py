@@ -190,7 +190,7 @@ class App:
         """Create the parts that belong to one event loop, for each opening."""
         self._driver = Driver(self.engine, self._store, self._shared_clock, self.config)
         self._readiness = ReadinessCheck(
-            self.engine, self._store, self._driver, self._shared_clock, clock=self.clock, config=self.config
+            self.engine, self._store, self._driver, self._shared_clock, self.config
         )
 
     def now(self) -> int:

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import msgspec
 
@@ -28,6 +28,7 @@ from horae.app.flow_views import (
 )
 from horae.app.owner_scope import OwnerScope
 from horae.app.page import MAX_BYTES, Page, cursor_of, number_before, page_limit, place_of, read_newest
+from horae.checked import converted
 from horae.engine.flow_attempt import read_mutation, read_prepared
 from horae.engine.flow_decider import FlowDecider
 from horae.engine.flow_deploy import deploy
@@ -223,11 +224,7 @@ class Flows:
         owner: str | None = None,
     ) -> Page[FlowEventView]:
         """Events of a flow, newest first."""
-        try:
-            statuses = tuple(EventStatus) if status is None else (EventStatus(status),)
-        except ValueError:
-            known = ", ".join(EventStatus)
-            raise InvalidInputError("status", f"must be one of: {known}") from None
+        statuses = tuple(EventStatus) if status is None else (converted(status, EventStatus, "status"),)
         before = number_before(cursor)
         async with self._reading(flow, owner) as (records, stored):
             read = partial(records.find_events, stored.flow_id, topic, statuses)
@@ -307,8 +304,7 @@ class Flows:
         """Resolve the failure of a flow: ``retry`` or ``approved``; or, if it is unknown whether an effect happened, ``applied``
         with its result, ``not_applied`` or ``skip``.
         """
-        if decision not in get_args(Decision):
-            raise InvalidInputError("decision", f"must be one of: {', '.join(get_args(Decision))}")
+        converted(decision, Decision, "decision")
         if result is not None and decision != "applied":
             raise InvalidInputError("result", "is for the decision applied")
         try:
@@ -327,7 +323,10 @@ class Flows:
                     raise FlowRefusedError(flow, f"waits for no approval: it is {trouble.status}")
                 lane = self._retry(stored, lane, now)
             else:
-                lane = await self._settle(records, stored, lane, _answers(decision, result), now)
+                answers: dict[str, Answer] = {
+                    "applied": Mutation(MutationStatus.APPLIED, result), "not_applied": "not_applied", "skip": SKIPPED,
+                }  # fmt: skip
+                lane = await self._settle(records, stored, lane, answers[decision], now)
             lane = _replace(lane, next_at_ms=now)
             await records.write_lanes([lane])
         return summary(stored, lane, now)
@@ -432,16 +431,6 @@ def _has_mutated(run: FlowRun | None) -> bool:
 
 def _size_of_run(run: FlowRun) -> int:
     return len(run.prepared or "") + len(run.mutation or "")
-
-
-def _answers(decision: str, result: object) -> Answer:
-    match decision:
-        case "applied":
-            return Mutation(MutationStatus.APPLIED, result)
-        case "skip":
-            return SKIPPED
-        case _:
-            return "not_applied"
 
 
 def _check_topics(stored: StoredFlow, topics: Iterable[str]) -> None:

@@ -11,11 +11,12 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from horae.config import Config
-from horae.engine.worker import Worker
 from horae.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from horae.app import App
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 LEAVING = 3
@@ -26,19 +27,7 @@ _imported = ContextVar("imported", default=False)
 _log = logging.getLogger("horae")
 
 
-class Servable(Protocol):
-    """The part of an app that a process needs."""
-
-    config: Config
-    worker: Worker
-    left_behind: list[str]
-    hurried: bool
-
-    async def serve(self) -> None:
-        """Keep time until cancelled."""
-
-
-def run_until_signal(app: Servable) -> None:
+def run_until_signal(app: App) -> None:
     """Keep time until SIGTERM or SIGINT, then wait for running attempts; a second signal waits for nothing."""
     if _imported.get():
         hint = 'call it below: if __name__ == "__main__":'
@@ -70,7 +59,7 @@ def only_imported() -> Iterator[None]:
         _imported.reset(token)
 
 
-async def _serve(app: Servable) -> None:
+async def _serve(app: App) -> None:
     serving = asyncio.create_task(app.serve(), name="horae:serve")
     limits: list[threading.Timer] = []
 

@@ -11,7 +11,6 @@ import msgspec
 
 from horae.app.engine_driver import Driver, SharedClock
 from horae.app.schedule_fields import about
-from horae.clock import Clock
 from horae.config import Config
 from horae.engine.engine import Engine
 from horae.errors import StoreUnavailableError
@@ -62,13 +61,12 @@ class ReadinessCheck:
     """Judges the readiness of an open app."""
 
     def __init__(
-        self, engine: Engine, store: Store, driver: Driver, now: SharedClock, *, clock: Clock, config: Config
+        self, engine: Engine, store: Store, driver: Driver, clock: SharedClock, config: Config
     ) -> None:
         self._engine = engine
         self._store = store
         self._driver = driver
-        self._now = now
-        self._monotonic = clock.monotonic
+        self._clock = clock
         self._every = config.housekeeping_ms / 1000
         self._proving = asyncio.Lock()
         self._proven_at: float | None = None
@@ -84,7 +82,7 @@ class ReadinessCheck:
         except StoreUnavailableError:
             return Readiness(status=_GONE if self._store.gone else _AWAY, store=False)
         lease = engine.epoch > 0 and engine.holds_lease
-        off = None if shared is None else shared - self._now.now()
+        off = None if shared is None else shared - self._clock.now()
         status = "ready"
         if self.leaving:
             status = "this node was asked to end"
@@ -106,7 +104,7 @@ class ReadinessCheck:
         async with self._proving:
             if self._store.gone:
                 raise StoreUnavailableError(_GONE)
-            now = self._monotonic()
+            now = self._clock.monotonic()
             if self._proven_at is None or now - self._proven_at >= self._every:
                 self._proven_at = None
                 await self._store.prove(self._engine.epoch)
