@@ -85,7 +85,7 @@ def _exact(kind: Any) -> type | None:  # noqa: ANN401 - a type
 
 def _conversion(field: msgspec.structs.FieldInfo) -> Callable[[Any], object]:
     part = _checked_part(field.type)
-    if field.default_factory is dict:  # its default is made anew each time
+    if field.default_factory is dict:  # each struct gets a new default
         return lambda given: given if given == {} else _converted(given, field.type, field.name, part)
     return lambda given: _converted(given, field.type, field.name, part)
 

@@ -75,7 +75,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     port: int = 8420
     """The port that the service listens on; 0 is any free one."""
     temporal_port: int | None = None
-    """The port on which the service answers Temporal's schedule calls (gRPC), at the same address; 0 is any free one, unset is none."""
+    """The port on which the service answers Temporal's schedule calls (gRPC), at the same address; 0 is any free port, unset disables it."""
     temporal_forward: str = ""
     """The Temporal cluster that gets the calls there that are not about schedules: ``host:port``, or ``https://host:port``."""
     temporal_forward_token: str = ""

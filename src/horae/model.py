@@ -346,7 +346,7 @@ class Counts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class OriginKind(StrEnum):
-    """What causes runs."""
+    """The kinds of causes of runs."""
 
     AUTOMATIC = "automatic"
     TRIGGER = "trigger"
@@ -685,7 +685,7 @@ class AttemptResult(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     error: BaseException | None = None
     """What the action raised, without Horae's own frames."""
     traceback: str | None = None
-    """The same as a text, as it is kept."""
+    """The error's traceback as a text, bounded."""
     log: LogBatch | None = None
     """The lines it logged that were not written while it ran."""
 

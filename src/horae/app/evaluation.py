@@ -36,7 +36,7 @@ WAITING = 256
 LIMIT = 10.0
 """Seconds after which an evaluation is abandoned."""
 CHANGE_LIMIT = 60.0
-"""The same for a change of many schedules, which evaluates a whole batch together."""
+"""Seconds after which a change of many schedules, which evaluates a whole batch together, is abandoned."""
 SLICE = 0.002
 """Seconds of work after which a thread rests."""
 REST = 2.0

@@ -157,7 +157,7 @@ def moment(field: str, value: datetime | str) -> datetime:
 
 
 def moment_ms(field: str, value: datetime | str) -> int:
-    """The same in milliseconds."""
+    """A moment in milliseconds, from a ``datetime`` or a text with an offset."""
     return int(moment(field, value).timestamp() * 1000)
 
 

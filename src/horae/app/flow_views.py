@@ -49,8 +49,8 @@ class FlowSummaryView(View, frozen=True):
     title: str
     owner: str
     status: Annotated[str, msgspec.Meta(description="Running, Idle, Needs attention or Stopped.")]
-    issue: Annotated[str | None, msgspec.Meta(description="What is wrong, if something is.")] = None
-    action: Annotated[str | None, msgspec.Meta(description="What resolves the issue.")] = None
+    issue: Annotated[str | None, msgspec.Meta(description="The problem, if there is one.")] = None
+    action: Annotated[str | None, msgspec.Meta(description="How to resolve the problem.")] = None
     schedule: str = ""
     next_check: str | None = None
 

@@ -99,7 +99,9 @@ def place_of(cursor: str, kind: type[T]) -> T:
             _check(part)
     except ValueError:  # of any of these
         raise InvalidInputError(
-            "cursor", "is none that a page of this list gave", hint="leave it out to start from the beginning"
+            "cursor",
+            "does not come from a page of this list",
+            hint="leave it out to start from the beginning",
         ) from None
     return place
 

@@ -1,4 +1,4 @@
-"""What runs of graphs used, summed for each account."""
+"""The usage of graphs, summed for each account."""
 
 from __future__ import annotations
 

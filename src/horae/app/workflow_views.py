@@ -41,7 +41,7 @@ class LaunchInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """A workflow to start, as a scheduler asks a launcher."""
 
     workflow_id: Annotated[str, about("The workflow to start.")]
-    version: Annotated[int, about("Its version.")]
+    version: Annotated[int, about("The version of the workflow.")]
     user_id: Annotated[str, about("The user for whom it runs.")]
     scheduled_for: Annotated[datetime, about("The planned time, with an offset.")]
     idempotency_key: Annotated[str, about("Each key starts one run.")]

@@ -256,7 +256,7 @@ def _check_producer(handler: Handler, refuse: Refuse) -> HandlerDefinition:
         raise refuse("it publishes nothing", hint='name its topics: publishes=["mail"]')
     if found.every is not None and (not INTERVAL.match(str(found.every)) or not int(found.every[:-1])):
         hint = 'write a number and s, m, h or d, such as "5m"'
-        raise refuse(f"its interval {found.every!r} is none", hint=hint)
+        raise refuse(f"its interval {found.every!r} is invalid", hint=hint)
     if found.cron is not None:
         try:
             Spec.cron(found.cron, timezone=found.timezone)

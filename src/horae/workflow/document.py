@@ -12,7 +12,7 @@ from msgspec import Meta
 from horae.spec.duration import Duration, DurationFields
 
 SCHEDULE_BASED = "schedule_based"
-"""The kind of triggers that become schedules; triggers of other kinds are left alone."""
+"""The kind of triggers that become schedules; triggers of other kinds are ignored."""
 ID_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
 MAX_VERSION = 2**53 - 1
 
@@ -27,7 +27,7 @@ Inputs = dict[str, Expression]
 
 
 class When(StrEnum):
-    """After which ends of its source an edge may be followed."""
+    """The end of its source after which an edge may be followed."""
 
     ALWAYS = "always"
     SUCCESS = "success"
@@ -37,13 +37,16 @@ class When(StrEnum):
 class Edge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
     """Leads from one node to another."""
 
-    source: Annotated[str, Meta(description="The id of the node that it leads from.")]
-    target: Annotated[str, Meta(description="The id of the node that it leads to.")]
+    source: Annotated[str, Meta(description="The id of the node that the edge leads from.")]
+    target: Annotated[str, Meta(description="The id of the node that the edge leads to.")]
     when: Annotated[
-        When, Meta(description="After which ends of its source: `success`, `error`, or `always`.")
+        When,
+        Meta(
+            description="The end of the source after which it is followed: `success`, `error`, or `always`."
+        ),
     ] = When.SUCCESS
     condition: Annotated[
-        Expression | None, Meta(description="It is followed only if this is true; none is always true.")
+        Expression | None, Meta(description="The edge is followed only if this is true. Always, if omitted.")
     ] = None
 
     def __str__(self) -> str:
@@ -89,7 +92,7 @@ class TriggerSchedule(CronFields, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class ActionData(DurationFields, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Which action is called, with what, how often, and how long it may take."""
+    """The action to call, its input, its retries, and its timeout."""
 
     action: Annotated[
         str,
@@ -97,10 +100,10 @@ class ActionData(DurationFields, frozen=True, kw_only=True, forbid_unknown_field
             description="A function of the program, `request:NAME` or `command:NAME` as the operator named it."
         ),
     ]
-    input: Annotated[Inputs, Meta(description="What it gets: the value of each expression by its key.")] = (
-        msgspec.field(default_factory=dict)
-    )
-    retry: Annotated[Retry, Meta(description="What follows an attempt that failed.")] = Retry()
+    input: Annotated[
+        Inputs, Meta(description="The action's input: the value of each expression by its key.")
+    ] = msgspec.field(default_factory=dict)
+    retry: Annotated[Retry, Meta(description="Whether and when a failed attempt is repeated.")] = Retry()
     timeout: Annotated[Duration, Meta(description="How long one attempt may take.")] = "45s"
 
 
@@ -113,7 +116,7 @@ class ForeachData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class WhileData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The rounds of a loop with a condition, which is asked before each round."""
+    """The rounds of a loop with a condition, which is evaluated before each round."""
 
     condition: Annotated[
         Expression, Meta(description="`item` is the result of the round before, null at first.")
@@ -126,15 +129,17 @@ class JoinData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     mode: Annotated[
         Literal["all", "any", "quorum"],
-        Meta(description="Of `any` and `quorum`, later branches are cancelled."),
+        Meta(
+            description="How many branches to wait for. With `any` and `quorum`, later branches are cancelled."
+        ),
     ] = "all"
     quorum: Annotated[
-        Annotated[int, Meta(ge=1)] | None, Meta(description="How many, if the mode is quorum.")
+        Annotated[int, Meta(ge=1)] | None, Meta(description="The number of branches, if the mode is quorum.")
     ] = None
 
 
 class EndData(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What becomes of the run when an end is reached."""
+    """The result of the run when an end is reached."""
 
     output: Annotated[Inputs, Meta(description="The result of the run.")] = {}
 
@@ -153,7 +158,7 @@ class TriggerNode(_Node, frozen=True, kw_only=True, tag="trigger"):
     data: Annotated[
         dict[str, Any],
         Meta(
-            description='`{"kind": "schedule_based", "schedule": {…}}`; what triggers of other kinds have is not looked at.'
+            description='`{"kind": "schedule_based", "schedule": {…}}`; the data of other kinds is ignored.'
         ),
     ] = {}
 
@@ -161,7 +166,7 @@ class TriggerNode(_Node, frozen=True, kw_only=True, tag="trigger"):
 class ActionNode(_Node, frozen=True, kw_only=True, tag="action"):
     """Calls an action."""
 
-    data: Annotated[ActionData, Meta(description="What is called, and how.")]
+    data: Annotated[ActionData, Meta(description="The action to call, and how.")]
 
 
 class IfNode(_Node, frozen=True, kw_only=True, tag="gateway_if"):
@@ -189,13 +194,13 @@ class JoinNode(_Node, frozen=True, kw_only=True, tag="join"):
 
 
 class ForeachNode(_Node, frozen=True, kw_only=True, tag="loop_foreach"):
-    """Runs its body for each item of a list. Its body are the nodes from which an edge leads back to it."""
+    """Runs its body for each item of a list. The body is the nodes from which an edge leads back to the loop."""
 
     data: Annotated[ForeachData, Meta(description="The rounds.")]
 
 
 class WhileNode(_Node, frozen=True, kw_only=True, tag="loop_while"):
-    """Runs its body while a condition holds. Its body are the nodes from which an edge leads back to it."""
+    """Runs its body while a condition holds. The body is the nodes from which an edge leads back to the loop."""
 
     data: Annotated[WhileData, Meta(description="The rounds.")]
 
@@ -221,12 +226,12 @@ NODE_TYPES: dict[str, type[Node]] = {str(each.__struct_config__.tag): each for e
 
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A workflow: a graph of nodes. It has no cycles but those that lead back to a loop."""
+    """A workflow: a graph of nodes, without cycles except those that lead back to a loop."""
 
-    workflow_id: Annotated[str, Meta(min_length=1, max_length=200, description="What it is called.")]
+    workflow_id: Annotated[str, Meta(min_length=1, max_length=200, description="The id of the workflow.")]
     version: Annotated[int, Meta(ge=0, le=MAX_VERSION, description="A version never changes.")]
-    nodes: Annotated[list[Node], Meta(min_length=1, description="What it consists of.")]
-    edges: Annotated[list[Edge], Meta(description="What follows what.")] = []
+    nodes: Annotated[list[Node], Meta(min_length=1, description="The nodes of the workflow.")]
+    edges: Annotated[list[Edge], Meta(description="The edges between the nodes.")] = []
 
 
 def type_of(node: Node) -> str:

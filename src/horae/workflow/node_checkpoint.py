@@ -19,14 +19,14 @@ class NodeState(StrEnum):
     """The state of a node in a run."""
 
     WAITING = "waiting"
-    """Nodes before it have not ended."""
+    """Earlier nodes have not ended."""
     RUNNING = "running"
     RETRYING = "retrying"
     """An attempt failed, and another follows."""
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     CANCELLED = "cancelled"
-    """It was stopped: a join did not need it any more, or the run was stopped."""
+    """A join no longer needed the node, or the run was stopped."""
     SKIPPED = "skipped"
     """No edge to it was followed."""
 
