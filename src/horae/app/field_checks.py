@@ -61,7 +61,7 @@ def check_jitter(spec: Spec, config: Config) -> None:
 def check_tags(tags: Sequence[str]) -> None:
     """Require tags within their limits of number and length."""
     if len(tags) > MAX_TAGS:
-        raise InvalidInputError("tags", f"are {len(tags)}, and at most {MAX_TAGS} are taken")
+        raise InvalidInputError("tags", f"has {len(tags)} entries, and at most {MAX_TAGS} are allowed")
     for tag in tags:
         if not 1 <= len(tag) <= MAX_TAG_LENGTH or not tag.isprintable():
             raise InvalidInputError(
@@ -74,7 +74,9 @@ def stored_search(search: Mapping[str, SearchValue]) -> dict[str, SearchValue]:
     if not search:
         return {}
     if len(search) > MAX_TAGS:
-        raise InvalidInputError("search_attributes", f"are {len(search)}, and at most {MAX_TAGS} are taken")
+        raise InvalidInputError(
+            "search_attributes", f"has {len(search)} entries, and at most {MAX_TAGS} are allowed"
+        )
     read: dict[str, SearchValue] = stored_json(search, "search_attributes")
     for key, value in read.items():
         check_text("search_attributes", f"{key}{value}")
@@ -113,7 +115,7 @@ def stored_json(value: object, field: str = "input") -> Any:  # noqa: ANN401 - a
     if not finite:
         raise InvalidInputError(field, "has a number that is not finite, which JSON cannot have")
     if len(text) > MAX_INPUT_LENGTH:
-        raise InvalidInputError(field, f"has {len(text)} bytes, and {MAX_INPUT_LENGTH} are taken at most")
+        raise InvalidInputError(field, f"has {len(text)} bytes, and at most {MAX_INPUT_LENGTH} are allowed")
     try:
         check_json(text)
     except JsonTooLargeError as error:
@@ -133,9 +135,11 @@ def _is_finite(value: object) -> bool:
 def check_text(field: str, text: str) -> None:
     """Require a text that every database can store and that is not too long."""
     if len(text) > MAX_TEXT_LENGTH:
-        raise InvalidInputError(field, f"has {len(text)} characters, and {MAX_TEXT_LENGTH} are taken at most")
+        raise InvalidInputError(
+            field, f"has {len(text)} characters, and at most {MAX_TEXT_LENGTH} are allowed"
+        )
     if "\x00" in text or (not text.isascii() and any("\ud800" <= each <= "\udfff" for each in text)):
-        raise InvalidInputError(field, "has a character that no text has")
+        raise InvalidInputError(field, "has a character that cannot be stored")
 
 
 YEARS = range(1900, 2200)
@@ -152,7 +156,7 @@ def moment(field: str, value: datetime | str) -> datetime:
     if value.utcoffset() is None:
         raise NaiveTimeError(given, field if isinstance(given, str) else "")
     if value.year not in YEARS:
-        raise InvalidInputError(field, f"must be of the years {YEARS.start} to {YEARS.stop - 1}")
+        raise InvalidInputError(field, f"must be in the years {YEARS.start} to {YEARS.stop - 1}")
     return value.astimezone(UTC)
 
 

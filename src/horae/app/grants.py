@@ -54,7 +54,7 @@ class Grants:
     def _user(self, named: str | None) -> str:
         if self._scope.owner is None:
             if not named:
-                raise InvalidInputError("user_id", "must say whom the grant is for")
+                raise InvalidInputError("user_id", "must name the user of the grant")
             return named
         if named not in {None, self._scope.owner}:
             raise PermissionDeniedError("A grant can only be made for oneself")

@@ -27,7 +27,7 @@ async def grants_for(
             continue
         each = wanted[key]
         if not each.owner:
-            raise InvalidInputError("owner", "must say for whom the graph runs")
+            raise InvalidInputError("owner", "must name the user for whom the graph runs")
         account = await scope.billing.accounts.account_of(each.owner)
         if not await scope.billing.accounts.has_credit(account):
             raise NoCreditError(each.owner)

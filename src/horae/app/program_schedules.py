@@ -104,7 +104,9 @@ class Program:
         """Refuse a definition that could not be stored, or whose function could not be called with its input."""
         if self.running:
             raise InvalidInputError(
-                "schedule", f'"{new.id}" is defined too late: the app keeps time', hint="define it before"
+                "schedule",
+                f'"{new.id}" is defined too late: the app is running',
+                hint="define it before the app runs",
             )
         if new.id in self.definitions:
             reason = f'is that of another schedule of this program: "{new.id}"'

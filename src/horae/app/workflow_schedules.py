@@ -83,7 +83,7 @@ def read_input(given: ScheduleInput | Mapping[str, Any], *, any_user: bool = Fal
     if read.cron_expr.lstrip().startswith("@"):
         raise InvalidInputError(
             "cron_expr",
-            f"is no five or six fields: {read.cron_expr[:40]!r}",
+            f"must have five or six fields, and is {read.cron_expr[:40]!r}",
             hint="write the fields: @daily is 0 0 * * *",
         )
     return read
