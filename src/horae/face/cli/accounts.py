@@ -14,8 +14,8 @@ cli = group("accounts", "The accounts that runs of graphs are charged to.")
 User = Annotated[str, argument("USER", "The user who owns the account.")]
 _details = details(
     {
-        "id": "id", "user": "user_id", "key": lambda found: "yes" if found["has_key"] else "none",
-        "credit": lambda found: "unlimited" if found["credit"] is None else found["credit"], "spent": "spent",
+        "id": "id", "user": "user_id", "key": lambda account: "yes" if account["has_key"] else "none",
+        "credit": lambda account: "unlimited" if account["credit"] is None else account["credit"], "spent": "spent",
     }
 )  # fmt: skip
 

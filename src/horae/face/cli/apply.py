@@ -112,11 +112,11 @@ def _difference(field: str, old: Any, new: Any) -> Text:  # noqa: ANN401 - JSON
 
 
 def _counts(steps: Sequence[Step], *, dry_run: bool) -> str:
-    found = {outcome: sum(each.outcome == outcome for each in steps) for outcome in OUTCOMES}
-    words = [f"{number} {outcome}" for outcome, number in found.items() if number and outcome != "left"]
+    counts = {outcome: sum(each.outcome == outcome for each in steps) for outcome in OUTCOMES}
+    words = [f"{number} {outcome}" for outcome, number in counts.items() if number and outcome != "left"]
     sentence = ", ".join(words) or "there are no documents"
     if dry_run:
         sentence = f"would be: {sentence}; nothing was stored"
-    if found["left"]:
-        sentence += f"; {found['left']} that no document has: --prune deletes them"
+    if counts["left"]:
+        sentence += f"; {counts['left']} that no document has: --prune deletes them"
     return f"{sentence[0].upper()}{sentence[1:]}."

@@ -53,35 +53,35 @@ async def backfill(
     ]
     body: dict[str, Any] = {"start": first, "end": last}
     body |= start_fields(overlap, input, note) | given(dry_run=dry_run or None)
-    found = await session.client.post(path("schedules", schedule_id, "backfills"), body)
+    answer = await session.client.post(path("schedules", schedule_id, "backfills"), body)
     zone = await session.zone(schedule_id)
     if dry_run:
-        session.show(found, partial(_would_be, zone=zone))
+        session.show(answer, partial(_would_be, zone=zone))
         return
     if wait:
-        found = await _watched(session, found)
-    session.show(found, lambda backfill: backfill_table([backfill], zone))
+        answer = await _watched(session, answer)
+    session.show(answer, lambda backfill: backfill_table([backfill], zone))
 
 
-async def _watched(session: Session, found: Json) -> Json:
+async def _watched(session: Session, answer: Json) -> Json:
     with progress() as bar:
         task = bar.add_task(
-            f"backfill of {found['schedule_id']}", total=found["total"], completed=found["made"]
+            f"backfill of {answer['schedule_id']}", total=answer["total"], completed=answer["made"]
         )
-        while found["status"] == "open":
+        while answer["status"] == "open":
             await asyncio.sleep(_POLL_SECONDS)
-            found = await session.client.get(path("backfills", found["id"]))
-            bar.update(task, completed=found["made"])
-    return found
+            answer = await session.client.get(path("backfills", answer["id"]))
+            bar.update(task, completed=answer["made"])
+    return answer
 
 
-def _would_be(found: Json, zone: str) -> RenderableType:
-    if not found["slots"]:
+def _would_be(answer: Json, zone: str) -> RenderableType:
+    if not answer["slots"]:
         return Text("There is no slot in this range.")
     return Group(
-        Text(f"{found['slots']} slots would run:"),
-        Text.assemble("first: ", both(found["first"], zone)),
-        Text.assemble("last:  ", both(found["last"], zone)),
+        Text(f"{answer['slots']} slots would run:"),
+        Text.assemble("first: ", both(answer["first"], zone)),
+        Text.assemble("last:  ", both(answer["last"], zone)),
     )
 
 

@@ -24,7 +24,7 @@ _table = listing(
 )  # fmt: skip
 _details = details(
     {
-        "name": "name", "owner": "owner", "dates": joined("dates"), "calendars": lambda found: short(found["calendars"]),
+        "name": "name", "owner": "owner", "dates": joined("dates"), "calendars": lambda each: short(each["calendars"]),
         "updated": at("updated_at"), "schedules changed": "schedules",
     }
 )  # fmt: skip

@@ -73,10 +73,10 @@ class Session(Command):
         self, path: str, limit: int, render: Render, *, order: str = "first", **query: object
     ) -> None:
         """Show up to ``limit`` items of a list, and say if there are more."""
-        found = await self.client.items(path, limit + 1, **query)
+        items = await self.client.items(path, limit + 1, **query)
         more = none(f"These are the {order} {limit}; --limit shows more.")
         self.show(
-            found[:limit], lambda items: Group(render(items), more) if len(found) > limit else render(items)
+            items[:limit], lambda shown: Group(render(shown), more) if len(items) > limit else render(shown)
         )
 
     async def delete(self, kind: str, name: str, *, yes: bool) -> None:

@@ -51,8 +51,8 @@ async def explain(
     zone = versions[0]["spec"].get("timezone") or "UTC" if versions else "UTC"
     asked = read_time(time, "TIME", zone, SystemClock().now())
     if not is_day(time):
-        found = await session.client.get(path("schedules", schedule_id, "explain"), time=asked.isoformat())
-        session.show(found, _answer)
+        answer = await session.client.get(path("schedules", schedule_id, "explain"), time=asked.isoformat())
+        session.show(answer, _answer)
         return
     named = _slots(versions, zone, asked)
     created = min(filter(None, (instant(each["since"]) for each in versions)), default=None)
@@ -87,13 +87,13 @@ def _slots(versions: list[Json], zone: str, day: datetime) -> list[datetime]:
     first, end = (
         instant_of(f"{each:%Y-%m-%d}", "TIME", zone, day) for each in (day, day + timedelta(days=1))
     )
-    found: set[datetime] = set()
+    slots: set[datetime] = set()
     for each in versions:
         since, until = instant(each["since"]) or first, instant(each["until"]) or end
         if since < end and until > first:
             named = {key: value for key, value in each["spec"].items() if key not in NARROWING}
-            found.update(Spec.parse(named).between(first - SECOND, end - SECOND, MAX_SECONDS))
-    return sorted(found)
+            slots.update(Spec.parse(named).between(first - SECOND, end - SECOND, MAX_SECONDS))
+    return sorted(slots)
 
 
 def _day(day: Json, around: Json | None) -> RenderableType:
@@ -121,22 +121,22 @@ def _day(day: Json, around: Json | None) -> RenderableType:
     return Group(slots, *notes)
 
 
-def _answer(found: Json) -> RenderableType:
-    zone = found.get("timezone") or "UTC"
+def _answer(answer: Json) -> RenderableType:
+    zone = answer.get("timezone") or "UTC"
     times = {
         "time": "nominal", "fire time": "fire", "happens instead": "moved_to", "decided": "decided_at",
         "the one before": "before", "the one after": "after",
     }  # fmt: skip
-    moments = [(name, both(found.get(key), zone)) for name, key in times.items() if found.get(key)]
+    moments = [(name, both(answer.get(key), zone)) for name, key in times.items() if answer.get(key)]
     return Group(
-        Text(printable(str(found["sentence"])), style="bold"),
+        Text(printable(str(answer["sentence"])), style="bold"),
         facts(
             *moments,
-            ("clock there", found["local"] if found.get("nominal") is None else None),
-            ("together with", _range(found.get("range"), zone)),
-            ("status", word(found["status"]) if found.get("status") else None),
-            ("run id", found.get("run_id")),
-            ("by", found.get("by")),
+            ("clock there", answer["local"] if answer.get("nominal") is None else None),
+            ("together with", _range(answer.get("range"), zone)),
+            ("status", word(answer["status"]) if answer.get("status") else None),
+            ("run id", answer.get("run_id")),
+            ("by", answer.get("by")),
         ),
     )
 

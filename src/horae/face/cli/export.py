@@ -43,11 +43,11 @@ async def export(
     schedules = await session.client.items("/schedules", EVERYTHING, **named)
     check_unique(schedules)
     shared = [] if calendars else await session.client.items("/calendars", EVERYTHING)
-    found = {
+    documents = {
         "calendars": [calendar_document(each) for each in shared],
         "schedules": [schedule_document(each) for each in schedules],
     }
-    _write(session, {name: items for name, items in found.items() if items or name == "schedules"})
+    _write(session, {name: items for name, items in documents.items() if items or name == "schedules"})
 
 
 def _write(session: Session, value: Any) -> None:  # noqa: ANN401 - JSON

@@ -30,7 +30,7 @@ _details = details(
     {
         "flow": "name", "status": "status", "issue": "issue", "to resolve it": "action", "schedule": "schedule",
         "next": "next_check",
-        "pending": lambda found: ", ".join(each["title"] or each["id"] for each in found.get("pending_inputs", ())),
+        "pending": lambda flow: ", ".join(each["title"] or each["id"] for each in flow.get("pending_inputs", ())),
     }
 )  # fmt: skip
 _runs = listing(
@@ -74,9 +74,9 @@ async def show(session: Session, flow: Name) -> None:
     session.show(await session.client.get(path("flows", flow)), _shown)
 
 
-def _shown(found: Json) -> RenderableType:
+def _shown(flow: Json) -> RenderableType:
     return Group(
-        _details(found), *(Text(f"{utc(each['at'])}  {each['text']}") for each in found.get("activity", ()))
+        _details(flow), *(Text(f"{utc(each['at'])}  {each['text']}") for each in flow.get("activity", ()))
     )
 
 
@@ -186,8 +186,8 @@ async def publish(
     horae flows publish mail incoming m-17 --payload '{"subject": "Hello"}'
     """
     body = {"topic": topic, "message_id": message_id, "payload": read_json(payload, "--payload")}
-    found = await session.client.post(path("flows", flow, "events"), body)
-    session.show(found, f"Published {message_id}.")
+    answer = await session.client.post(path("flows", flow, "events"), body)
+    session.show(answer, f"Published {message_id}.")
 
 
 @command(cli, "inputs")
@@ -212,8 +212,8 @@ async def skip(
     horae flows skip mail gmail message m-17
     """
     body = {"source": source, "type": type, "id": id}
-    found = await session.client.post(path("flows", flow, "inputs", "skip"), body)
-    session.show(found, f"Skipped {found['skipped']} events.")
+    answer = await session.client.post(path("flows", flow, "inputs", "skip"), body)
+    session.show(answer, f"Skipped {answer['skipped']} events.")
 
 
 @command(cli, "explain", lenient=True)
@@ -228,5 +228,5 @@ async def explain(
     horae flows explain mail 2026-03-08T09:00 --handler Digest
     """
     at = await session.moment(time, "TIME", None)
-    found = await session.client.get(path("flows", flow, "explain"), time=at, handler=handler)
-    session.show(found, str(found["sentence"]))
+    answer = await session.client.get(path("flows", flow, "explain"), time=at, handler=handler)
+    session.show(answer, str(answer["sentence"]))

@@ -29,13 +29,13 @@ async def forecast(
 
     horae forecast --minutes 120 --jitter 30s
     """
-    found = await session.client.get("/forecast", minutes=minutes, jitter=jitter)
-    session.show(found, _chart)
+    answer = await session.client.get("/forecast", minutes=minutes, jitter=jitter)
+    session.show(answer, _chart)
 
 
-def _chart(found: Json) -> RenderableType:
+def _chart(answer: Json) -> RenderableType:
     """The minutes that have starts; a minute without any has no line."""
-    counted = found["minutes"]
+    counted = answer["minutes"]
     if not counted:
         return none("Nothing starts in this time.")
     most = max(max(each["starts"], each.get("with_jitter") or 0) for each in counted)
@@ -46,11 +46,11 @@ def _chart(found: Json) -> RenderableType:
         more = [each.get("with_jitter") or 0] if with_jitter else []
         rows.append((utc(each["minute"]), each["starts"], *more, Text("█" * length, style="cyan")))
     columns = ["minute (UTC)", "starts>", *(["with jitter>"] if with_jitter else []), "?"]
-    return Group(table(*columns, rows=rows), none(_summary(found)))
+    return Group(table(*columns, rows=rows), none(_summary(answer)))
 
 
-def _summary(found: Json) -> str:
-    text = f"{found['total']} starts of {found['schedules']} schedules; at most {found['peak']['starts']} in a minute"
-    if flatter := found.get("peak_with_jitter"):
+def _summary(answer: Json) -> str:
+    text = f"{answer['total']} starts of {answer['schedules']} schedules; at most {answer['peak']['starts']} in a minute"
+    if flatter := answer.get("peak_with_jitter"):
         text += f", with jitter {flatter['with_jitter']}"
-    return f"{text}.{' Not all schedules were counted.' if found['truncated'] else ''}"
+    return f"{text}.{' Not all schedules were counted.' if answer['truncated'] else ''}"

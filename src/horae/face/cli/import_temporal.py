@@ -69,16 +69,18 @@ async def temporal(
             one, other, (namespace, to_namespace or namespace), SystemClock().now, take_over=take_over
         )
         ids = schedule or [each async for each in transfer.ids()]
-        found = [await (transfer.look(each) if dry_run else transfer.move(each)) for each in ids]
+        transferred = [await (transfer.look(each) if dry_run else transfer.move(each)) for each in ids]
     finally:
         await asyncio.gather(one.close(), other.close())
-    given.show({"schedules": found, "dry_run": dry_run}, lambda _: _report(found, dry_run=dry_run))
+    given.show(
+        {"schedules": transferred, "dry_run": dry_run}, lambda _: _report(transferred, dry_run=dry_run)
+    )
 
 
-def _report(found: list[Transferred], *, dry_run: bool) -> RenderableType:
-    rows = [(each.id, each.outcome, each.state, "; ".join(each.lost)) for each in found]
-    refused = sum(each.outcome == "refused" for each in found)
-    counted = f"Carried over: {len(found) - refused}. Refused: {refused}."
+def _report(transferred: list[Transferred], *, dry_run: bool) -> RenderableType:
+    rows = [(each.id, each.outcome, each.state, "; ".join(each.lost)) for each in transferred]
+    refused = sum(each.outcome == "refused" for each in transferred)
+    counted = f"Carried over: {len(transferred) - refused}. Refused: {refused}."
     note = " This was a dry run: nothing was changed." if dry_run else ""
     return Group(
         table("schedule!", "outcome", "state?", "not carried over~", rows=rows), Text(), Text(counted + note)

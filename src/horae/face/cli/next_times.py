@@ -91,8 +91,8 @@ def _fire_table(spec: Spec, since: datetime, times: list[datetime], ended: str |
         (number, local(time, zone), utc(time), gap_text(time - previous), Text(clock_note(zone, previous, time), style="yellow"))
         for number, (previous, time) in enumerate(pairwise([since, *times]), start=1)
     ]  # fmt: skip
-    found = table("#>", f"local time ({zone})", "UTC?", "after>?", "clock change~?", rows=rows)
+    shown = table("#>", f"local time ({zone})", "UTC?", "after>?", "clock change~?", rows=rows)
     return Group(
-        Text(f"{spec.sentence()}.", style="bold"), with_end(found, ended),
+        Text(f"{spec.sentence()}.", style="bold"), with_end(shown, ended),
         Text(f"after {since:%Y-%m-%d %H:%M:%S}Z, tzdata {TZDATA_VERSION}", style="dim"),
     )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 from horae.clock import SystemClock
@@ -53,4 +54,4 @@ async def once(
         when["at"] = time.isoformat()
     body = {"action": {"name": action} | ({} if input is None else {"input": read_json(input, "--input")})}
     body |= when | given(timezone=timezone, key=key)
-    session.show(await session.client.post("/once", body), lambda made: summary("Scheduled", made))
+    session.show(await session.client.post("/once", body), partial(summary, "Scheduled"))

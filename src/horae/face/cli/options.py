@@ -45,8 +45,8 @@ def schedule_ids(context: typer.Context, incomplete: str) -> list[str]:
 
     async def ids(target: Target) -> list[str]:
         async with connected(target) as client:
-            found = await client.items("/schedules", MAX_COMPLETIONS, prefix=incomplete or None)
-            return [each["id"] for each in found]
+            schedules = await client.items("/schedules", MAX_COMPLETIONS, prefix=incomplete or None)
+            return [each["id"] for each in schedules]
 
     try:
         before, after = (msgspec.convert(each.params, Target) for each in (context.find_root(), context))

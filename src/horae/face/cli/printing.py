@@ -156,10 +156,10 @@ def _hint(error: HoraeError) -> str | None:
 
 def _faults(error: HoraeError) -> list[str]:
     """The faults of single fields that the message does not contain."""
-    found = error.details.get("errors")
-    if not isinstance(found, list):
+    faults = error.details.get("errors")
+    if not isinstance(faults, list):
         return []
     more = [
-        each for each in found if isinstance(each, dict) and str(each.get("message")) not in error.message
+        each for each in faults if isinstance(each, dict) and str(each.get("message")) not in error.message
     ]
     return [": ".join(str(each[key]) for key in ("path", "message") if each.get(key)) for each in more]

@@ -32,21 +32,21 @@ def listing(nothing: str, columns: Mapping[str, Value]) -> Callable[[Sequence[Js
 
 def details(values: Mapping[str, Value]) -> Callable[[Json], Table]:
     """A function that shows one thing as names and values."""
-    return lambda found: facts(*((name, _value(found, value)) for name, value in values.items()))
+    return lambda answer: facts(*((name, _value(answer, value)) for name, value in values.items()))
 
 
-def _value(found: Json, value: Value) -> object:
-    return found.get(value) if isinstance(value, str) else value(found)
+def _value(answer: Json, value: Value) -> object:
+    return answer.get(value) if isinstance(value, str) else value(answer)
 
 
 def at(field: str) -> Callable[[Json], Text]:
     """A field that is a time, in UTC."""
-    return lambda found: utc(found[field])
+    return lambda answer: utc(answer[field])
 
 
 def joined(field: str) -> Callable[[Json], str]:
     """A field that is a list of texts."""
-    return lambda found: ", ".join(found[field])
+    return lambda answer: ", ".join(answer[field])
 
 
 def schedule_table(items: Sequence[Json]) -> RenderableType:

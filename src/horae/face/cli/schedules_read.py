@@ -79,11 +79,11 @@ async def times(
 
     horae schedules times report --from 2026-03-01T00:00:00Z --to 2026-04-01T00:00:00Z
     """
-    found = await session.client.get(
+    answer = await session.client.get(
         path("schedules", schedule_id, "times"), limit=limit,
         start=await session.moment(start, "--from", schedule_id), end=await session.moment(end, "--to", schedule_id),
     )  # fmt: skip
-    session.show(found, partial(time_table, zone=await session.zone(schedule_id)))
+    session.show(answer, partial(time_table, zone=await session.zone(schedule_id)))
 
 
 async def preview(
@@ -107,15 +107,15 @@ async def preview(
     if schedule_id is None:
         if not when.names_times:
             raise InvalidInputError("the times", "are missing", hint="give --cron, --every, --at or --spec")
-        found = await session.client.post("/preview", {"spec": when.document(), "limit": limit})
-        session.show(found, upcoming_panel)
+        answer = await session.client.post("/preview", {"spec": when.document(), "limit": limit})
+        session.show(answer, upcoming_panel)
         return
     present = await session.client.get(path("schedules", schedule_id))
     document = changed_spec(present, when)
-    found = await session.client.post(
+    answer = await session.client.post(
         path("schedules", schedule_id, "preview"), {"spec": document, "days": days}
     )
-    session.show(found, partial(preview_panel, zone=document.get("timezone") or "UTC"))
+    session.show(answer, partial(preview_panel, zone=document.get("timezone") or "UTC"))
 
 
 def changed_spec(present: dict[str, Any], when: When) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 from horae.errors import InvalidInputError, did_you_mean
 
-Found = re.Match[str]
-Worded = Callable[[Found], tuple[str, str, str | None]]
+Match = re.Match[str]
+Worded = Callable[[Match], tuple[str, str, str | None]]
 _NAMES = re.compile(r"--?[\w-]+|'[^']*'")
 
 
@@ -31,40 +31,40 @@ def usage_error(error: Exception) -> InvalidInputError:
     text: str = error.format_message()  # type: ignore[attr-defined]
     text = " ".join(text.split())
     for pattern, worded in _PATTERNS:
-        if found := pattern.fullmatch(text):
-            subject, reason, hint = worded(found)
+        if match := pattern.fullmatch(text):
+            subject, reason, hint = worded(match)
             return InvalidInputError(subject, reason, hint=hint or place)
     return InvalidInputError("the command", f"cannot be read: {text}", hint=place)
 
 
-def _wrong_value(found: Found) -> tuple[str, str, str | None]:
-    return _option(found[1]), _value_fault(found[2]), None
+def _wrong_value(match: Match) -> tuple[str, str, str | None]:
+    return _option(match[1]), _value_fault(match[2]), None
 
 
-def _not_one_of(found: Found) -> tuple[str, str, str | None]:
-    choices = re.findall(r"'([^']*)'", found[3])
-    reason = f'is "{found[2]}", and must be one of {", ".join(choices)}'
-    return _option(found[1]), reason, did_you_mean(found[2], choices)
+def _not_one_of(match: Match) -> tuple[str, str, str | None]:
+    choices = re.findall(r"'([^']*)'", match[3])
+    reason = f'is "{match[2]}", and must be one of {", ".join(choices)}'
+    return _option(match[1]), reason, did_you_mean(match[2], choices)
 
 
-def _unknown_option(found: Found) -> tuple[str, str, str | None]:
-    near = did_you_mean(found[1].lstrip("-"), [each.lstrip("-") for each in _quoted(found[2])])
+def _unknown_option(match: Match) -> tuple[str, str, str | None]:
+    near = did_you_mean(match[1].lstrip("-"), [each.lstrip("-") for each in _quoted(match[2])])
     hint = near and near.replace("did you mean ", "did you mean --")
-    return "the command", f"has no option {found[1]}", hint
+    return "the command", f"has no option {match[1]}", hint
 
 
-def _unknown_command(found: Found) -> tuple[str, str, str | None]:
-    names = _quoted(found[2])
-    return f'"{found[1]}"', "is no command", f"did you mean {' or '.join(names)}?" if names else None
+def _unknown_command(match: Match) -> tuple[str, str, str | None]:
+    names = _quoted(match[2])
+    return f'"{match[1]}"', "is no command", f"did you mean {' or '.join(names)}?" if names else None
 
 
 def _saying(reason: str) -> Worded:
-    return lambda found: (found[1], reason, None)
+    return lambda match: (match[1], reason, None)
 
 
-def _too_many(found: Found) -> tuple[str, str, str | None]:
+def _too_many(match: Match) -> tuple[str, str, str | None]:
     hint = "quote arguments that contain spaces, such as cron expressions; a flag takes no value"
-    return f'"{found[1]}"', "is more than the command takes", hint
+    return f'"{match[1]}"', "is more than the command takes", hint
 
 
 def _value_fault(text: str) -> str:

@@ -36,8 +36,8 @@ async def usage(
 
     horae usage --since -30d --by day
     """
-    found = await session.client.get(
+    answer = await session.client.get(
         "/usage", since=await session.moment(since, "--since", None), until=await session.moment(until, "--until", None),
         by=by, limit=limit,
     )  # fmt: skip
-    session.show(found["items"], _table)
+    session.show(answer["items"], _table)

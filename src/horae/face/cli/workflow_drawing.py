@@ -47,12 +47,12 @@ def drawing(document: Mapping[str, Any], states: Mapping[str, str]) -> Text:
 
 def _rounds(states: Mapping[str, str]) -> dict[str, int]:
     """How many rounds each top-level loop has begun."""
-    found: dict[str, set[str]] = {}
+    rounds_of: dict[str, set[str]] = {}
     for place in states:
         loop, _, rest = place.partition("/")
         if rest:
-            found.setdefault(loop, set()).add(rest.partition("/")[0])
-    return {loop: len(numbers) for loop, numbers in found.items()}
+            rounds_of.setdefault(loop, set()).add(rest.partition("/")[0])
+    return {loop: len(numbers) for loop, numbers in rounds_of.items()}
 
 
 def mermaid(document: Mapping[str, Any], states: Mapping[str, str]) -> Text:
@@ -63,10 +63,10 @@ def mermaid(document: Mapping[str, Any], states: Mapping[str, str]) -> Text:
         label = '"' + node["id"].replace('"', "'") + '"'
         lines.append(f"    {names[node['id']]}{_SHAPES.get(node['type'], '[{}]').format(label)}")
     for edge in document["edges"]:
-        said = " ".join(
+        condition = " ".join(
             each for each in (_ENDS[edge.get("when", "success")].strip(), edge.get("condition") or "") if each
         )
-        label = f'|"{said.replace(chr(34), chr(39))}"|' if said else ""
+        label = f'|"{condition.replace(chr(34), chr(39))}"|' if condition else ""
         lines.append(f"    {names[edge['source']]} -->{label} {names[edge['target']]}")
     for state in sorted({states[each] for each in names if each in states}):
         members = ",".join(names[each] for each in names if states.get(each) == state)

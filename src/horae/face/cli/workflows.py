@@ -29,7 +29,7 @@ _table = listing(
 _details = details(
     {
         "workflow": "workflow_id", "version": "version", "owner": "owner", "deployed": at("deployed_at"),
-        "nodes": lambda found: drawing(found["document"], {}),
+        "nodes": lambda answer: drawing(answer["document"], {}),
     }
 )  # fmt: skip
 _nodes = listing(
@@ -53,10 +53,10 @@ async def deploy(session: Session, file: File) -> None:
     session.show(await session.client.put(place, given), _deployed)
 
 
-def _deployed(found: Json) -> RenderableType:
-    done = "Deployed" if found["created"] else "Already deployed:"
-    lines = [f"{done} {found['workflow_id']}, version {found['version']}."]
-    lines += [f"Schedule {each}" for each in found["schedules"]]
+def _deployed(answer: Json) -> RenderableType:
+    done = "Deployed" if answer["created"] else "Already deployed:"
+    lines = [f"{done} {answer['workflow_id']}, version {answer['version']}."]
+    lines += [f"Schedule {each}" for each in answer["schedules"]]
     return Text("\n".join(lines))
 
 
@@ -66,9 +66,11 @@ async def validate(session: Session, file: File) -> None:
 
     horae workflows validate report.json
     """
-    found = await session.client.post(path("workflows", "validate"), document(file, "FILE", WORKFLOW_EXAMPLE))
-    counted = f"{found['nodes']} nodes, {found['edges']} edges"
-    session.show(found, f"{found['workflow_id']}, version {found['version']}, is valid: {counted}.")
+    answer = await session.client.post(
+        path("workflows", "validate"), document(file, "FILE", WORKFLOW_EXAMPLE)
+    )
+    counted = f"{answer['nodes']} nodes, {answer['edges']} edges"
+    session.show(answer, f"{answer['workflow_id']}, version {answer['version']}, is valid: {counted}.")
 
 
 @command(cli, "list")
@@ -86,7 +88,7 @@ async def show(session: Session, workflow_id: WorkflowId, version: Version = Non
 
     horae workflows show report --version 3
     """
-    session.show(await _found(session, workflow_id, version), _details)
+    session.show(await _workflow(session, workflow_id, version), _details)
 
 
 @command(cli, "draw")
@@ -105,17 +107,19 @@ async def draw(
 
     horae workflows draw report --mermaid > report.mmd
     """
-    found = await _found(session, workflow_id, version)
+    answer = await _workflow(session, workflow_id, version)
     nodes = [] if run_id is None else (await session.client.get(path("runs", run_id, "nodes")))["items"]
     states = {each["place"]: each["state"] for each in nodes}
     drawn = mermaid if as_mermaid else drawing
-    session.show({"document": found["document"], "nodes": nodes}, lambda _: drawn(found["document"], states))
+    session.show(
+        {"document": answer["document"], "nodes": nodes}, lambda _: drawn(answer["document"], states)
+    )
 
 
-async def _found(session: Session, workflow_id: str, version: int | None) -> Json:
+async def _workflow(session: Session, workflow_id: str, version: int | None) -> Json:
     parts = [workflow_id] if version is None else [workflow_id, str(version)]
-    found: Json = await session.client.get(path("workflows", *parts))
-    return found
+    answer: Json = await session.client.get(path("workflows", *parts))
+    return answer
 
 
 @command(cli, "run")
@@ -142,5 +146,5 @@ async def nodes(session: Session, run_id: Annotated[str, argument("RUN_ID", "The
 
     horae workflows nodes 019a4752-5d20-8b13-a3a0-c0e9bee3be20
     """
-    found = (await session.client.get(path("runs", run_id, "nodes")))["items"]
-    session.show(found, _nodes)
+    answer = (await session.client.get(path("runs", run_id, "nodes")))["items"]
+    session.show(answer, _nodes)

@@ -157,11 +157,11 @@ def _together(faults: Sequence[ServerError]) -> ServerError:
 async def _calendar(client: Client, document: Document) -> Step:
     wanted = canonical_calendar(document)
     present: Json | None = await client.find(path("calendars", document.name))
-    found = calendar_differences(present or {}, wanted)
-    outcome: Outcome = "created" if present is None else "changed" if found else "unchanged"
+    differences = calendar_differences(present or {}, wanted)
+    outcome: Outcome = "created" if present is None else "changed" if differences else "unchanged"
     return Step(
         kind="calendar", name=document.name, source=document.source, outcome=outcome,
-        differences=() if present is None else found, body={key: wanted[key] for key in ("dates", "calendars")},
+        differences=() if present is None else differences, body={key: wanted[key] for key in ("dates", "calendars")},
     )  # fmt: skip
 
 
@@ -176,17 +176,17 @@ async def _schedule(client: Client, document: Document, label: str, new_calendar
         "spec": _with_calendars(body.get("spec"), new_calendars),
     }
     would = await client.put(place, {key: value for key, value in trial.items() if value is not None})
-    found: tuple[Difference, ...] = ()
+    differences: tuple[Difference, ...] = ()
     if present is not None:
         if present["managed_by"] not in {"", body["managed_by"]}:
             raise _managed_elsewhere(document.name, present["managed_by"], body["managed_by"])
-        found = tuple(schedule_differences(present, would))
-        if not found and would["version"] != version:
+        differences = tuple(schedule_differences(present, would))
+        if not differences and would["version"] != version:
             # Views hide only one thing that documents have: the secrets of an action.
-            found = (Difference("action.options", "***", "*** (another secret)"),)
-    outcome: Outcome = "created" if present is None else "changed" if found else "unchanged"
+            differences = (Difference("action.options", "***", "*** (another secret)"),)
+    outcome: Outcome = "created" if present is None else "changed" if differences else "unchanged"
     return Step(
-        kind="schedule", name=document.name, source=document.source, outcome=outcome, differences=found, body=body,
+        kind="schedule", name=document.name, source=document.source, outcome=outcome, differences=differences, body=body,
         version=version, owner=would["owner"], sentence="" if outcome == "unchanged" else would["sentence"],
         warnings=() if outcome == "unchanged" else tuple(would.get("warnings", ())),
     )  # fmt: skip
@@ -216,11 +216,11 @@ async def _unmentioned(
     """The schedules with the documents' labels that are in no document, of the owners of the documents' schedules."""
     named = {(each.owner, each.name) for each in steps if each.kind == "schedule"}
     owners = {owner for owner, _ in named}
-    found: list[Json] = []
+    schedules: list[Json] = []
     for label in sorted(labels):
         labelled = await client.items("/schedules", EVERYTHING, managed_by=label)
-        found += [each for each in labelled if not owners or each["owner"] in owners]
-    if not owners and len({each["owner"] for each in found}) > 1:
+        schedules += [each for each in labelled if not owners or each["owner"] in owners]
+    if not owners and len({each["owner"] for each in schedules}) > 1:
         raise InvalidInputError(
             "--owner",
             "is needed: schedules of several owners have the label",
@@ -229,6 +229,6 @@ async def _unmentioned(
     outcome: Outcome = "removed" if prune else "left"
     return [
         Step(kind="schedule", name=each["id"], outcome=outcome, version=each["version"], owner=each["owner"])
-        for each in found
+        for each in schedules
         if (each["owner"], each["id"]) not in named
     ]

@@ -69,29 +69,29 @@ def _source(file: str) -> str:
 
 def _together(documents: Iterable[Document]) -> list[Document]:
     """Sort documents, calendars first, and refuse duplicates."""
-    found = list(documents)
+    listed = list(documents)
     places: dict[tuple[str, str], str] = {}
-    for each in found:
+    for each in listed:
         if (other := places.get((each.kind, each.name))) is not None:
             raise InvalidInputError(
                 each.source, f'has the {each.kind} "{each.name}", which {other} has already'
             )
         places[each.kind, each.name] = each.source
-    return sorted(found, key=lambda each: each.kind)
+    return sorted(listed, key=lambda each: each.kind)
 
 
 def _files(name: str) -> list[str]:
     """A file, or all documents below a folder, sorted by name."""
     if name == "-" or not Path(name).is_dir():
         return [name]
-    found = sorted(
+    files = sorted(
         str(each) for each in Path(name).rglob("*") if each.suffix.lower() in SUFFIXES and each.is_file()
     )
-    if not found:
+    if not files:
         raise InvalidInputError(
             name, "is a folder without documents", hint=f"their names end with {', '.join(SUFFIXES)}"
         )
-    return found
+    return files
 
 
 def _documents(values: Sequence[Any], source: str) -> Iterator[Document]:
@@ -110,12 +110,12 @@ def _bodies(values: Sequence[Any], source: str) -> Iterator[tuple[Kind, Json]]:
             yield from _bodies(value, source)
         elif isinstance(value, dict) and value and value.keys() <= MANY.keys():
             for name, kind in MANY.items():
-                found = value.get(name)
-                if not isinstance(found, list | None):
+                items = value.get(name)
+                if not isinstance(items, list | None):
                     raise InvalidInputError(
                         source, f"has {name} that are not a list", hint=f"such as {name}: []"
                     )
-                yield from ((kind, _mapping(body, source)) for body in found or ())
+                yield from ((kind, _mapping(body, source)) for body in items or ())
         else:
             body = _mapping(value, source)
             yield ("calendar" if "name" in body and "spec" not in body else "schedule"), body
@@ -130,12 +130,14 @@ def _mapping(value: object, source: str) -> Json:
 
 def one_schedule(file: str) -> Json:
     """The only schedule of a file; its id may be missing."""
-    found = [body for kind, body in _bodies(parsed(file, "--file", EXAMPLE), "--file") if kind == "schedule"]
-    if len(found) != 1:
+    schedules = [
+        body for kind, body in _bodies(parsed(file, "--file", EXAMPLE), "--file") if kind == "schedule"
+    ]
+    if len(schedules) != 1:
         raise InvalidInputError(
-            "--file", f"has {len(found)} schedules instead of one", hint="horae apply takes many"
+            "--file", f"has {len(schedules)} schedules instead of one", hint="horae apply takes many"
         )
-    return found[0]
+    return schedules[0]
 
 
 def check_unique(views: Sequence[Mapping[str, Any]]) -> None:

@@ -35,22 +35,22 @@ class Describer:
             answer = self._waiting[schedule_id] = asyncio.get_running_loop().create_future()
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read())
-        found = await asyncio.shield(answer)
-        if found is None:
+        description = await asyncio.shield(answer)
+        if description is None:
             raise ScheduleNotFoundError(schedule_id)
-        return found
+        return description
 
     async def _read(self) -> None:
         while self._waiting:
             some = list(self._waiting)[:MAX_TOGETHER]
             answers = [self._waiting.pop(each) for each in some]
             try:
-                found = await self._operations.schedules.describe_many(some)
+                descriptions = await self._operations.schedules.describe_many(some)
             except Exception as error:
                 for each in answers:
                     each.set_exception(error)
                 continue
-            for answer, description in zip(answers, found, strict=True):
+            for answer, description in zip(answers, descriptions, strict=True):
                 answer.set_result(description)
             await asyncio.sleep(PAUSE_S)
 
@@ -79,10 +79,10 @@ class ShownSchedules:
             schedule.spec,
             schedule.state,
         )
-        found = self._kept.get(key)
-        if found is None:
-            found = Shown(shown_schedule(schedule), shown_memo(schedule), shown_search(schedule))
-            self._kept[key] = found
+        shown = self._kept.get(key)
+        if shown is None:
+            shown = Shown(shown_schedule(schedule), shown_memo(schedule), shown_search(schedule))
+            self._kept[key] = shown
             if len(self._kept) > MAX_SHOWN:
                 del self._kept[next(iter(self._kept))]
-        return found
+        return shown

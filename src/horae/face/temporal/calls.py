@@ -155,10 +155,10 @@ async def describe_schedule(call: Call, request: api.DescribeScheduleRequest) ->
     description = await call.describe(operations, request.schedule_id)
     running = [each for each in description.recent_runs if each.status in RUNNING]
     if len(running) < description.running + description.retrying:
-        found = await operations.runs.search(
+        runs = await operations.runs.search(
             status=[each.value for each in RUNNING], schedule_id=request.schedule_id, limit=MAX_RUNNING
         )
-        running = [each for each in found if isinstance(each, Run)]
+        running = [each for each in runs if isinstance(each, Run)]
     schedule = description.schedule
     shown = await operations.evaluate(lambda: call.shown.of(schedule))
     return api.DescribeScheduleResponse(
@@ -207,7 +207,7 @@ async def list_schedules(call: Call, request: api.ListSchedulesRequest) -> api.L
         cursor = request.next_page_token.decode() or None
     except UnicodeDecodeError:
         raise InvalidInputError("next_page_token", "is not from a list") from None
-    page = await _found(operations, query_of(request.query), cursor, min(asked, MAX_LIST))
+    page = await _page(operations, query_of(request.query), cursor, min(asked, MAX_LIST))
     now = call.app.now()
     recent = await operations.schedules.recent_runs(page, LISTED_TIMES)
 
@@ -222,23 +222,23 @@ async def list_schedules(call: Call, request: api.ListSchedulesRequest) -> api.L
     )
 
 
-async def _found(
+async def _page(
     operations: ScopedOperations, query: Query, cursor: str | None, limit: int
 ) -> Page[ScheduleRecord]:
     """A page of the schedules that match a query. With a test it may be short; the next page continues from its cursor."""
     if query.test is None:
         return await operations.schedules.list(query.only, cursor=cursor, limit=limit)
-    found: list[ScheduleRecord] = []
+    matching: list[ScheduleRecord] = []
     for _ in range(MAX_SCANS):
         page = await operations.schedules.list(query.only, cursor=cursor, limit=MAX_SCANNED)
-        found += [each for each in page if query.test(each)]
+        matching += [each for each in page if query.test(each)]
         cursor = page.next
-        if len(found) > limit:
-            last = found[limit - 1]
-            return Page(found[:limit], cursor_of(last.owner, last.id))
-        if cursor is None or len(found) == limit:
+        if len(matching) > limit:
+            last = matching[limit - 1]
+            return Page(matching[:limit], cursor_of(last.owner, last.id))
+        if cursor is None or len(matching) == limit:
             break
-    return Page(found, cursor)
+    return Page(matching, cursor)
 
 
 async def count_schedules(call: Call, request: api.CountSchedulesRequest) -> api.CountSchedulesResponse:
@@ -261,13 +261,13 @@ async def list_schedule_matching_times(
     for name, timestamp in (("start_time", request.start_time), ("end_time", request.end_time)):
         if not request.HasField(name) or not is_set(timestamp):  # type: ignore[arg-type]
             raise InvalidInputError(name, "is not set")
-    found = await operations.schedules.times(
+    times = await operations.schedules.times(
         request.schedule_id,
         moment_of(request.start_time, "start_time"),
         moment_of(request.end_time, "end_time"),
         limit=call.app.config.preview_limit,
     )
-    return api.ListScheduleMatchingTimesResponse(start_time=[timestamp_of(each.fire) for each in found.items])
+    return api.ListScheduleMatchingTimesResponse(start_time=[timestamp_of(each.fire) for each in times.items])
 
 
 HANDLERS: dict[str, Handler] = {

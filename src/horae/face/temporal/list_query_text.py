@@ -74,12 +74,12 @@ def refusal(reason: str) -> InvalidInputError:
 def _tokens(query: str) -> Iterator[_Token]:
     place, end = 0, len(query.rstrip())
     while place < end:
-        found = _TOKEN.match(query, place)
-        if found is None:
+        match = _TOKEN.match(query, place)
+        if match is None:
             raise refusal(f"cannot be read from character {place + 1} on")
-        kind = found.lastgroup or ""
-        yield _Token(kind, found[kind], found.start(kind))
-        place = found.end()
+        kind = match.lastgroup or ""
+        yield _Token(kind, match[kind], match.start(kind))
+        place = match.end()
     yield _Token("end", "", end)
 
 
@@ -92,10 +92,10 @@ class _Reader:
         self._depth = 0
 
     def whole(self) -> Expression:
-        found = self._either()
+        expression = self._either()
         if self._next.kind != "end":
             self._wrong("AND, OR or the end is expected")
-        return found
+        return expression
 
     @property
     def _next(self) -> _Token:
@@ -139,9 +139,9 @@ class _Reader:
     def _one(self) -> Expression:
         if self._takes("NOT"):
             self._descend()
-            found = Neither(self._one())
+            negated = Neither(self._one())
             self._depth -= 1
-            return found
+            return negated
         if self._takes("("):
             inner = self._either()
             self._expect(")")
@@ -175,11 +175,11 @@ class _Reader:
 
     def _literals(self) -> tuple[Literal, ...]:
         self._expect("(")
-        found = [self._literal()]
+        values = [self._literal()]
         while self._takes(","):
-            found.append(self._literal())
+            values.append(self._literal())
         self._expect(")")
-        return tuple(found)
+        return tuple(values)
 
     def _literal(self) -> Literal:
         token = self._next

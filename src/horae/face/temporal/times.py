@@ -17,10 +17,10 @@ NO_TIME = -62_135_596_800
 
 def milliseconds_of(duration: Duration, field: str) -> int:
     """The whole milliseconds of a duration."""
-    found = duration.seconds * 1000 + duration.nanos // 1_000_000
-    if not 0 <= found <= MAX_MS:
+    total = duration.seconds * 1000 + duration.nanos // 1_000_000
+    if not 0 <= total <= MAX_MS:
         raise InvalidInputError(field, "must be from 0s to 36600d, which is a hundred years")
-    return found
+    return total
 
 
 def text_of(duration: Duration, field: str) -> str:

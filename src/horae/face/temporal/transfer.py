@@ -101,37 +101,41 @@ class Transfer:
 
     async def look(self, schedule_id: str) -> Transferred:
         """Predict a transfer from the schedule alone; changes nothing."""
-        found = await self._describe(self._source, self._from, schedule_id)
+        original = await self._describe(self._source, self._from, schedule_id)
         try:
-            new_schedule(self._copy(schedule_id, found), "")
+            new_schedule(self._copy(schedule_id, original), "")
         except HoraeError as error:
             return Transferred(id=schedule_id, outcome="refused", lost=(error.message,))
         return Transferred(
-            id=schedule_id, outcome="would be new", lost=tuple(_lost(found, to_horae=await self._to_horae()))
+            id=schedule_id,
+            outcome="would be new",
+            lost=tuple(_lost(original, to_horae=await self._to_horae())),
         )
 
     async def move(self, schedule_id: str) -> Transferred:
         """Copy a schedule, or continue an interrupted transfer."""
-        found = await self._describe(self._source, self._from, schedule_id)
-        was_running = not found.schedule.state.paused or found.schedule.state.notes.startswith(self._moved)
-        copy = self._copy(schedule_id, found, waits=was_running)
+        original = await self._describe(self._source, self._from, schedule_id)
+        was_running = not original.schedule.state.paused or original.schedule.state.notes.startswith(
+            self._moved
+        )
+        copy = self._copy(schedule_id, original, waits=was_running)
         try:
             outcome = await self._put(copy)
         except ServerError as error:
             return Transferred(id=schedule_id, outcome="refused", lost=(error.message,))
-        there = await self._describe(self._destination, self._to, schedule_id)
+        copied = await self._describe(self._destination, self._to, schedule_id)
         lost = (
-            *_lost(found, to_horae=await self._to_horae()),
-            *(f"differs: {each}" for each in _differing(found, there)),
+            *_lost(original, to_horae=await self._to_horae()),
+            *(f"differs: {each}" for each in _differing(original, copied)),
         )
-        state = "paused" if there.schedule.state.paused else "running"
+        state = "paused" if copied.schedule.state.paused else "running"
         if (
             self._take_over
             and was_running
-            and there.schedule.state.notes == WAITS
-            and there.schedule.state.paused
+            and copied.schedule.state.notes == WAITS
+            and copied.schedule.state.paused
         ):
-            state = await self._hand_over(schedule_id, found.schedule)
+            state = await self._hand_over(schedule_id, original.schedule)
         return Transferred(id=schedule_id, outcome=outcome, state=state, lost=lost)
 
     async def _put(self, copy: api.CreateScheduleRequest) -> str:
@@ -143,11 +147,11 @@ class Transfer:
                 raise
         else:
             return "new"
-        there = await self._describe(self._destination, self._to, copy.schedule_id)
-        if not (there.schedule.state.paused and there.schedule.state.notes.startswith(MOVED)):
+        copied = await self._describe(self._destination, self._to, copy.schedule_id)
+        if not (copied.schedule.state.paused and copied.schedule.state.notes.startswith(MOVED)):
             return "there already"
         update = api.UpdateScheduleRequest(
-            namespace=self._to, schedule_id=copy.schedule_id, schedule=copy.schedule, conflict_token=there.conflict_token,
+            namespace=self._to, schedule_id=copy.schedule_id, schedule=copy.schedule, conflict_token=copied.conflict_token,
             request_id=copy.request_id, memo=copy.memo, search_attributes=copy.search_attributes,
         )  # fmt: skip
         await self._destination.call(update, api.UpdateScheduleResponse)
@@ -197,21 +201,21 @@ class Transfer:
             return None
 
     def _copy(
-        self, schedule_id: str, found: api.DescribeScheduleResponse, *, waits: bool = False
+        self, schedule_id: str, original: api.DescribeScheduleResponse, *, waits: bool = False
     ) -> api.CreateScheduleRequest:
         schedule = Schedule()
-        schedule.CopyFrom(found.schedule)
+        schedule.CopyFrom(original.schedule)
         schedule.state.paused = True
         if waits:
             schedule.state.notes = WAITS
         search = {
             name: payload
-            for name, payload in found.search_attributes.indexed_fields.items()
+            for name, payload in original.search_attributes.indexed_fields.items()
             if not name.startswith("Temporal") and name != "BuildIds"
         }
         return api.CreateScheduleRequest(
             namespace=self._to, schedule_id=schedule_id, schedule=schedule, identity="horae import",
-            request_id=str(uuid4()), memo=found.memo,
+            request_id=str(uuid4()), memo=original.memo,
             search_attributes=SearchAttributes(indexed_fields=search),
         )  # fmt: skip
 
@@ -231,37 +235,37 @@ class Transfer:
         await server.call(request, api.PatchScheduleResponse)
 
 
-def _action_times(found: api.DescribeScheduleResponse) -> list[datetime]:
+def _action_times(described: api.DescribeScheduleResponse) -> list[datetime]:
     """The nominal times of a schedule's recent actions."""
-    return [each.schedule_time.ToDatetime(UTC) for each in found.info.recent_actions]
+    return [each.schedule_time.ToDatetime(UTC) for each in described.info.recent_actions]
 
 
-def _lost(found: api.DescribeScheduleResponse, *, to_horae: bool) -> Iterator[str]:
+def _lost(original: api.DescribeScheduleResponse, *, to_horae: bool) -> Iterator[str]:
     """What a copy cannot have."""
-    if found.info.buffer_size:
-        yield f"{found.info.buffer_size} starts that wait"
-    if found.info.running_workflows:
-        yield f"{len(found.info.running_workflows)} running workflows, which go on where they are"
-    if found.info.action_count:
+    if original.info.buffer_size:
+        yield f"{original.info.buffer_size} starts that wait"
+    if original.info.running_workflows:
+        yield f"{len(original.info.running_workflows)} running workflows, which go on where they are"
+    if original.info.action_count:
         yield "the counts and recent actions so far"
-    workflow = found.schedule.action.start_workflow
+    workflow = original.schedule.action.start_workflow
     if to_horae and workflow.retry_policy.non_retryable_error_types:
         yield "Horae retries after any error: non_retryable_error_types mean nothing there"
     if to_horae and workflow.header.fields:
         yield "Horae's actions see no headers"
 
 
-def _differing(there: api.DescribeScheduleResponse, here: api.DescribeScheduleResponse) -> Iterator[str]:
+def _differing(one: api.DescribeScheduleResponse, other: api.DescribeScheduleResponse) -> Iterator[str]:
     """The fields in which a copy differs, except its state. Temporal 1.29 does not update a memo."""
-    original, copy = there.schedule, here.schedule
-    if there.memo != here.memo:
+    original, copy = one.schedule, other.schedule
+    if one.memo != other.memo:
         yield "memo"
     parts: list[tuple[str, Any, Any]] = [
         ("spec", cleaned(original.spec), copy.spec),
         ("action.start_workflow", original.action.start_workflow, copy.action.start_workflow),
         ("policies", original.policies, copy.policies),
     ]
-    for name, one, other in parts:
-        for field in one.DESCRIPTOR.fields:
-            if getattr(one, field.name) != getattr(other, field.name):
+    for name, sent, shown in parts:
+        for field in sent.DESCRIPTOR.fields:
+            if getattr(sent, field.name) != getattr(shown, field.name):
                 yield f"{name}.{field.name}"
