@@ -194,7 +194,7 @@ async def test_one_user_asks_only_so_often_and_only_so_many_calls_are_under_way(
         await go_on.wait()
         return api.GetSystemInfoResponse()
 
-    monkeypatch.setitem(HANDLERS, "GetSystemInfo", (api.GetSystemInfoRequest, waits))
+    monkeypatch.setitem(HANDLERS, "GetSystemInfo", waits)
     async with calls_with(temporal_calls=1) as (_, calls):
         first = asyncio.ensure_future(code_of(calls(api.GetSystemInfoRequest())))
         await arrived.wait()
@@ -212,7 +212,7 @@ async def test_a_defect_is_logged_and_not_shown(
     async def fails(*_: object) -> api.GetSystemInfoResponse:
         raise ZeroDivisionError("a secret of ours")
 
-    monkeypatch.setitem(HANDLERS, "GetSystemInfo", (api.GetSystemInfoRequest, fails))
+    monkeypatch.setitem(HANDLERS, "GetSystemInfo", fails)
     async with calls_with() as (_, calls):
         with caplog.at_level(logging.ERROR, "horae"), pytest.raises(RpcError) as caught:
             await calls(api.GetSystemInfoRequest())
