@@ -14,8 +14,7 @@ from temporalio.api.workflowservice import v1 as api
 
 from horae import App
 from horae.executor.temporal_connection import TemporalConnection
-from horae.executor.temporal_ends import end_of
-from horae.executor.temporal_executor import TemporalExecutor
+from horae.executor.temporal_executor import TemporalExecutor, end_of
 from horae.model import OPEN, Run
 from tests.executor.harness import handing_off
 from tests.support.network import Network

@@ -14,7 +14,7 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from ipaddress import ip_address
 from typing import Any
 
@@ -53,14 +53,11 @@ async def look_up(host: str, port: int) -> Sequence[str]:
     """The addresses behind a name, as this machine knows them."""
     loop = asyncio.get_running_loop()
     try:
-        found = await loop.run_in_executor(_resolvers(), _addresses, host, port)
+        resolve = partial(socket.getaddrinfo, host, port, type=socket.SOCK_STREAM)
+        found = await loop.run_in_executor(_resolvers(), resolve)
     except UnicodeError as error:  # a label that is empty or too long
         raise OSError(f"no name can be {host!r}") from error
     return list(dict.fromkeys(str(each[4][0]) for each in found))
-
-
-def _addresses(host: str, port: int) -> Sequence[Any]:
-    return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
 
 
 @cache

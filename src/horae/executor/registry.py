@@ -187,10 +187,9 @@ class Executors:
 
         Nodes may call only actions that the program or the operator has defined completely: a workflow cannot change what they reach.
         """
-        executor = self._of(address)
         if not self.open_to_nodes(address):
             return f'cannot call "{address}": nodes call functions of the program, and requests and commands that the operator named'
-        if address not in executor.actions():
+        if not self.knows(address):
             near = did_you_mean(address, self.actions)
             return f'calls an unknown action, "{address[:200]}"' + (f": {near}" if near else "")
         return None
@@ -202,12 +201,11 @@ class Executors:
     async def call_for_node(self, context: Context) -> Any:  # noqa: ANN401 - any JSON
         """Call the action of a node."""
         address = context.action
-        executor = self._of(address)
-        if not executor.for_nodes or address not in executor.actions():
-            raise NotStartedError(f"the node {self.refusal_for_node(address)}", permanent=True)
+        if (refusal := self.refusal_for_node(address)) is not None:
+            raise NotStartedError(f"the node {refusal}", permanent=True)
         if (denial := self.permissions.denial(address, context.owner, "")) is not None:
             raise NotStartedError(denial.sentence, permanent=True)
-        return await executor.run(context)
+        return await self._of(address).run(context)
 
     def open_options(self, action: Action) -> Any:  # noqa: ANN401 - the kind's own type
         """The options of a stored action as its kind types them, secrets decrypted."""

@@ -13,7 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from horae.errors import MissingExtraError, NotStartedError
 from horae.executor.context import Context
-from horae.executor.hand_off import End, HandOff, HandOffExecutor
+from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor
 
 try:
     import grpc
@@ -21,12 +21,13 @@ try:
     from temporalio.api.common.v1 import Payloads, WorkflowExecution, WorkflowType
     from temporalio.api.enums.v1 import HistoryEventFilterType, WorkflowIdReusePolicy
     from temporalio.api.errordetails.v1 import WorkflowExecutionAlreadyStartedFailure
+    from temporalio.api.failure.v1 import Failure
+    from temporalio.api.history.v1 import HistoryEvent
     from temporalio.api.taskqueue.v1 import TaskQueue
     from temporalio.api.workflowservice import v1 as api
 
     from horae.executor.temporal_connection import TemporalConnection, detail_of
-    from horae.executor.temporal_ends import continued_by, end_of, failed
-    from horae.executor.temporal_payloads import payload_of
+    from horae.executor.temporal_payloads import payload_of, values_of
 except ImportError:
     raise MissingExtraError("temporal", "temporal") from None
 
@@ -38,6 +39,7 @@ POLL_S = 20.0
 """How long one question for the end of a workflow waits; each answer is a sign of life."""
 FIRST_WAIT_S, MAX_WAIT_S = 0.05, 2.0
 IDENTITY = "horae"
+MAX_CAUSES = 10
 _WRONG = {
     grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.NOT_FOUND, grpc.StatusCode.PERMISSION_DENIED,
     grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED, grpc.StatusCode.FAILED_PRECONDITION,
@@ -121,7 +123,7 @@ class TemporalExecutor(HandOffExecutor):
                 answer = await self._connection.send(request, api.GetWorkflowExecutionHistoryResponse, POLL_S)
             except grpc.aio.AioRpcError as error:
                 if error.code() in _WRONG:
-                    return failed(f"its end cannot be known: {_words(error)}")
+                    return _failed(f"its end cannot be known: {_words(error)}")
                 if error.code() is not grpc.StatusCode.DEADLINE_EXCEEDED:
                     await asyncio.sleep(wait)
                     wait = min(wait * 2, MAX_WAIT_S)
@@ -130,7 +132,7 @@ class TemporalExecutor(HandOffExecutor):
             wait, token = FIRST_WAIT_S, answer.next_page_token
             if answer.history.events:
                 last = answer.history.events[-1]
-                if not (following := continued_by(last)):
+                if not (following := _continued_by(last)):
                     return end_of(last)
                 receipt, token = receipt | {"run_id": following}, b""
 
@@ -171,3 +173,49 @@ def _request_id(work: HandOff) -> str:
 
 def _words(error: grpc.aio.AioRpcError) -> str:
     return f"{error.code().name}: {' '.join((error.details() or '').split())[:500]}"
+
+
+def _continued_by(event: HistoryEvent) -> str:
+    """The id of the run that continues the one with this last event, as new or as Temporal's retry; empty if there is none."""
+    following: str = getattr(_attributes(event), "new_execution_run_id", "")
+    return following
+
+
+def end_of(event: HistoryEvent) -> End:
+    """How a workflow ended, by the last event of its history."""
+    attributes: Any = _attributes(event)
+    match (event.WhichOneof("attributes") or "").removeprefix("workflow_execution_"):
+        case "completed_event_attributes":
+            return End(ending=Ending.SUCCEEDED, result=values_of(attributes.result))
+        case "failed_event_attributes":
+            return _failed(_failure_words(attributes.failure))
+        case "timed_out_event_attributes":
+            return _failed("it timed out")
+        case "canceled_event_attributes":
+            return End(ending=Ending.STOPPED, reason="it was cancelled")
+        case "terminated_event_attributes":
+            reason = f"it was terminated: {attributes.reason}" if attributes.reason else "it was terminated"
+            return End(ending=Ending.STOPPED, reason=reason)
+        case _:
+            return _failed(f"it ended in an unknown way, with event {event.event_type}")
+
+
+def _failed(reason: str) -> End:
+    """The end of a workflow that failed."""
+    return End(ending=Ending.FAILED, reason=reason)
+
+
+def _attributes(event: HistoryEvent) -> object:
+    return getattr(event, event.WhichOneof("attributes") or "", None)
+
+
+def _failure_words(failure: Failure) -> str:
+    """A failure and its causes in one line."""
+    words = []
+    for _ in range(MAX_CAUSES):
+        kind = failure.application_failure_info.type
+        words.append(f"{kind}: {failure.message}" if kind else failure.message)
+        if not failure.HasField("cause"):
+            break
+        failure = failure.cause
+    return ": ".join(words)

@@ -18,10 +18,10 @@ class PosixCron:
     years that Horae computes this happens only near the year 2199, or 1900.
     """
 
-    __slots__ = ("_spec", "expression")
+    __slots__ = ("expression", "spec")
 
     def __init__(self, expression: str, timezone: str = "UTC") -> None:
-        self._spec = Spec.cron(expression, dialect="posix", timezone=timezone)
+        self.spec = Spec.cron(expression, dialect="posix", timezone=timezone)
         self.expression = expression
 
     @classmethod
@@ -32,27 +32,22 @@ class PosixCron:
         except InvalidCronExpressionError as error:
             raise CronExpressionInvalidError(error) from error
 
-    @property
-    def spec(self) -> Spec:
-        """The spec of the same times."""
-        return self._spec
-
     def matches(self, moment: datetime) -> bool:
         """Whether the minute that holds a moment matches."""
         second = math.floor(moment.timestamp())
-        found = self._spec.previous_instant(second)
+        found = self.spec.previous_instant(second)
         return found is not None and second - found < MINUTE
 
     def next(self, moment: datetime) -> datetime:
         """The first matching minute after the one that holds a moment."""
-        found = self._spec.next_after(moment)
+        found = self.spec.next_after(moment)
         if found is None:
             raise self._failed(moment, "there is no later occurrence")
         return found
 
     def previous(self, moment: datetime) -> datetime:
         """The last matching minute at or before a moment."""
-        found = self._spec.previous(moment)
+        found = self.spec.previous(moment)
         if found is None:
             raise self._failed(moment, "there is no earlier occurrence")
         return found

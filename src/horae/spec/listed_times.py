@@ -15,7 +15,7 @@ class _Listed(ABC):
 
     __slots__ = ("_allowed", "_times")
 
-    def __init__(self, times: tuple[int, ...], allowed: CivilSet | None) -> None:
+    def __init__(self, times: tuple[int, ...], allowed: CivilSet | None = None) -> None:
         self._times = times
         self._allowed = allowed
 
@@ -78,9 +78,6 @@ class Labels(_Listed, CivilRule):
     """A sorted list of labels: wall-clock times, without those that are not allowed."""
 
     __slots__ = ()
-
-    def __init__(self, labels: tuple[int, ...], allowed: CivilSet | None = None) -> None:
-        super().__init__(labels, allowed)
 
     def _is_excluded(self, time: int) -> bool:
         return self.excludes(time)
