@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from datetime import date, timedelta
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.face.console.ledger import create, run_of
 from tests.support.browser import Window, needs_chromium
@@ -617,15 +621,23 @@ def test_a_narrow_screen_shows_where_one_is_and_cuts_no_cell_off(window: Window,
     assert note["x"] == badge["x"], "below the state, not below its label"
 
 
-def test_a_search_goes_on_by_itself_until_its_page_is_full(window: Window, server: Server):
+@pytest.fixture
+def own_server(tmp_path: Path) -> Iterator[Server]:
+    """A server for one test: searches of others would have to get past its many schedules."""
+    server = Server(f"sqlite:///{tmp_path}/horae.db", app="tests.face.console.actions")
+    yield server
+    server.end(signal.SIGKILL)
+
+
+def test_a_search_goes_on_by_itself_until_its_page_is_full(
+    open_window: Callable[..., Window], own_server: Server
+):
+    server, window = own_server, open_window(own_server.url)
     new = [
         {"id": f"deep-{number:04}", "spec": "0 0 1 1 *", "action": "ping", "description": "Found at the <end>" if number > 210 else ""}
         for number in range(220)
     ]  # fmt: skip
-    for first in range(0, len(new), 1000):
-        assert (
-            server.ask("POST", "/bulk/schedules", {"schedules": new[first : first + 1000]}).status_code == 201
-        )
+    assert server.ask("POST", "/bulk/schedules", {"schedules": new}).status_code == 201
     page = window.page
     window.go("/schedules?q=the+%3CEND%3E")
     page.get_by_role("link", name="deep-0219").wait_for()
