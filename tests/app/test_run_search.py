@@ -105,7 +105,7 @@ async def test_owners_find_what_they_have(machine: TimeMachine):
     assert await bob.runs.search(tag="team") == []
     with pytest.raises(ScheduleNotFoundError):
         await bob.runs.search(schedule_id="good")
-    # A schedule that another owner makes under the same id leads nobody to the other ledger; that of a deleted one stays its owner's.
+    # A schedule of another owner with the same id does not open the first one's ledger; the ledger of a deleted schedule stays its owner's.
     await ada.schedules.delete("good")
     await bob.schedules.create("good", "*/2 * * * *", "ok")
     await machine.advance(minutes=1)

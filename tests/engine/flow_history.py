@@ -233,7 +233,7 @@ class History:
         self.counted["versions"] += 1
 
     def _asking(self, entry: Entry) -> None:
-        if entry["operation"] == "publish":  # an event that is consumed stays so, and yet somebody may look
+        if entry["operation"] == "publish":  # an event that is consumed stays so, and may still be looked at
             self.new |= {handler: True for handler, topic in TOPICS.items() if topic == entry["topic"]}
 
     def _asked(self, entry: Entry) -> None:
@@ -283,7 +283,7 @@ class History:
         key = holder["key"]
         if status == "pending":
             known = not unknown or self.answers.get(key) == "not_applied"
-            self.require(known, "FLOW-18", f"event {number} was released, and nobody knows about {key}")
+            self.require(known, "FLOW-18", f"event {number} was released, and {key} is unknown")
             self.require(not self.effects[key], "FLOW-18", f"event {number} was released, and {key} happened")
         if status == "skipped":
             self.require(

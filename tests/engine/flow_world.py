@@ -90,7 +90,7 @@ class World:
             return self.done[key] > 0
 
     def _wait(self, step: str) -> None:
-        """Whoever comes first to a step that is held waits."""
+        """The first to come to a step that is held waits."""
         first = step not in self.reached
         self.reached.append(step)
         if first and step in self.hold:
@@ -205,7 +205,7 @@ def flow_of(address: str, kills: Kills, log: str = os.devnull) -> Flow:
 RUNS = "SELECT id, handler, phase, status, events + published, NULL FROM flow_run"
 LANES = "SELECT flow_id, task, NULL, NULL, attempt, run_id FROM flow_lane"
 MINE = " WHERE xmin = pg_current_xact_id_if_assigned()::xid"
-"""On PostgreSQL: the rows that this transaction wrote. On SQLite nobody else writes during a transaction."""
+"""On PostgreSQL: the rows that this transaction wrote. On SQLite no other transaction writes meanwhile."""
 
 
 class Writes:

@@ -150,9 +150,9 @@ def check_runs(world: World, ledger: Ledger) -> None:
             assert run.failures <= policies.retry.attempts
         # Everything came to its end, but for what still takes its time or waits behind that.
         if run.status is Status.STARTING:
-            assert world.concurrency == 2, f"nobody took {run}"
+            assert world.concurrency == 2, f"no node took {run}"
         if run.status is Status.PENDING and not going_on:
-            assert run.start_at_ms > world.now(), f"nobody released {run}"
+            assert run.start_at_ms > world.now(), f"no node released {run}"
     # A schedule never overlaps itself unless it was allowed to, or a node was taken for dead while it lived.
     free = policies.overlap is Overlap.ALLOW_ALL or any(r.overlap is Overlap.ALLOW_ALL for r in ledger.runs)
     if not world.stalled and policies.max_concurrent is not None:

@@ -35,13 +35,13 @@ from tests.support.nodes import (
     ShiftedClock,
     due_now,
     has_status,
-    nobody_can_write,
     only_run,
     running,
     soon,
     step,
     step_until,
     waits_for_lock,
+    writes_wait,
 )
 from tests.support.process import kill
 from tests.support.wait import PATIENCE, wait_for, wait_until
@@ -734,7 +734,7 @@ async def test_the_name_of_a_killed_node_is_free_when_its_lease_has_ended(postgr
 async def test_of_two_nodes_that_ask_for_one_name_at_once_one_gets_it(postgres: str):
     config = Config(node_name="one", lease_ms=4000, housekeeping_ms=200)
     async with App(postgres), contextlib.AsyncExitStack() as stack:
-        async with nobody_can_write("node", postgres):
+        async with writes_wait("node", postgres):
             entering = [
                 asyncio.create_task(stack.enter_async_context(running(App(postgres, config=config))))
                 for _ in range(2)

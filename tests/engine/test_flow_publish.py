@@ -27,7 +27,7 @@ async def test_an_application_publishes_with_its_own_commit(postgres: str):
         await mine.start()
         await connection.execute(PUBLISH.format("asyncpg"))
         assert await events_of(app) == []  # not before the commit
-        await app.flows.publish("f", "in", "another")  # and nobody waits for it
+        await app.flows.publish("f", "in", "another")  # and does not wait for it
         await wait_until(lambda: script.effects == [["another"]])
         await mine.commit()
         await wait_until(lambda: ["FROM asyncpg"] in script.effects)

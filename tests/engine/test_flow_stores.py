@@ -196,7 +196,7 @@ async def test_idle_flows_cost_the_probe_of_each_tick_and_nothing_else(
         return [each for each in statements if "flow_" in each]
 
     async with serving(f"sqlite:///{tmp_path / 'horae.db'}", *flows, config=config) as app:
-        for flow in flows:  # events that nobody takes yet are no reason to look again
+        for flow in flows:  # events that no consumer takes yet are no reason to look again
             await publish(app, "1", "2", flow=flow.name)
         await wait_until(lambda: {each.name for each in flows} == set(looks))
         await wait_until(lambda: all(map(is_probe, about_flows()[-3:])))

@@ -1040,7 +1040,7 @@ async def test_a_redeploy_that_removes_a_handler_in_mutate_needs_attention_and_l
     view = await machine.app.flows.show("f")
     assert view.status == "Needs attention"
     assert 'this version has no handler "take"' in (view.issue or "")
-    assert await flow_decider(machine.app).step(machine.app.now()) is None  # nobody tries again and again
+    assert await flow_decider(machine.app).step(machine.app.now()) is None  # it is not tried again and again
     assert times == []  # the whole flow waits
     assert await events_of(machine.app, "reserved") == ["1"]
     await machine.app.flows.deploy(script.version("2"))

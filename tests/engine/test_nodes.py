@@ -29,13 +29,13 @@ from tests.support.nodes import (
     fetch,
     has_status,
     keeping_time,
-    nobody_can_write,
     only_run,
     running,
     soon,
     step,
     step_until,
     waits_for_lock,
+    writes_wait,
 )
 from tests.support.postgres import commits_wait
 from tests.support.wait import wait_for, wait_until
@@ -421,7 +421,7 @@ async def test_a_node_that_joins_anew_in_the_middle_of_a_step_begins_nothing_und
 
         await app.schedules.create("s", soon(app), "work")
         await wait_until(lambda: due_now(app))
-        async with nobody_can_write("run", postgres):
+        async with writes_wait("run", postgres):
             step = asyncio.create_task(app.engine.step(app.now()))
             await wait_until(lambda: waits_for_lock(postgres))
             await end_leases(postgres, epoch)
@@ -436,7 +436,7 @@ async def test_a_node_that_joins_anew_in_the_middle_of_a_step_begins_nothing_und
 async def test_a_node_that_is_buried_before_it_claims_holds_nothing_up(postgres: str):
     async with App(postgres, config=QUICK) as other:
         late = await able_node(postgres, other)
-        async with nobody_can_write("run", postgres):
+        async with writes_wait("run", postgres):
             step = asyncio.create_task(late.engine.step(late.now()))
             await wait_until(lambda: waits_for_lock(postgres))
             await end_leases(postgres, late.engine.epoch)

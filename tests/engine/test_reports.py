@@ -365,7 +365,7 @@ async def main(database, log):
         token = await context.report_token()
         with open(log, "a") as file:
             file.write(f"{context.run_id} {context.attempt} {token}\\n")
-        os.kill(os.getpid(), signal.SIGKILL)  # the token is out, and nobody knows that it was taken
+        os.kill(os.getpid(), signal.SIGKILL)  # the token is out, and it is not recorded that it was taken
         return Accepted()
 
     async with app:

@@ -1,5 +1,5 @@
 """HTTP requests as actions, against real servers: what is sent, what the answer means, and what cannot be reached."""
-# ruff: noqa: S106 - these passwords are nobody's
+# ruff: noqa: S106 - these passwords guard nothing
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ import logging
 import re
 import socket
 import ssl
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -35,6 +33,7 @@ from horae.executor.http_destination import Destinations
 from horae.executor.http_options import HttpRequest
 from horae.model import AttemptResult, LastOutcome, ScheduleKey, schedule_key
 from tests.executor.harness import NOW, RUN, Asked, Attempts, Server, say, serving, stored
+from tests.support.process import printed_by
 from tests.support.wait import PATIENCE
 
 pytestmark = pytest.mark.contract("SCHD-17")
@@ -657,8 +656,7 @@ try:
 except Exception as error:
     print(type(error).__name__, error.hint)
 """
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert ran.stdout.strip() == "MissingExtraError pip install 'horae[service]'"
+    assert printed_by(code).strip() == "MissingExtraError pip install 'horae[service]'"
 
 
 async def test_many_requests_at_once():

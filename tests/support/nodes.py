@@ -112,7 +112,7 @@ async def step_until(app: App, status: str, *, house: bool = False) -> bool:
 
 
 @asynccontextmanager
-async def nobody_can_write(table: str, database: str) -> AsyncIterator[None]:
+async def writes_wait(table: str, database: str) -> AsyncIterator[None]:
     """Every transaction that writes to a table waits in the middle of what it does."""
     connection = await asyncpg.connect(database)
     try:

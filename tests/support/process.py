@@ -66,6 +66,12 @@ def run_program(
         return subprocess.CompletedProcess(arguments, code, output.read(), errors.read())
 
 
+def printed_by(code: str) -> str:
+    """The output of some code in a new interpreter."""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    return ran.stdout
+
+
 def kill(*processes: Process) -> None:
     """End processes at once, also those that are stopped or have ended."""
     for process in processes:

@@ -151,7 +151,7 @@ class Reader:
         file.write_text(old + self._as_here(block.text))
 
     def _has_crontab(self, text: str) -> None:
-        """Let ``crontab -l`` print this, and not the crontab of whoever runs the tests."""
+        """Let ``crontab -l`` print this instead of the crontab of the user who runs the tests."""
         (self.folder.parent / "crontab").write_text(text)
         program = self._programs / "crontab"
         program.write_text(f"#!/bin/sh\nexec cat {self.folder.parent}/crontab\n")

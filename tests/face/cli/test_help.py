@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from typer.main import get_command
 
 from horae.face.cli import cli
 from tests.face.cli.command import answered, horae, horae_process
-from tests.support.process import Server, fork_server
+from tests.support.process import Server, fork_server, printed_by
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "cli.md").read_text("utf-8")
 
@@ -108,8 +107,7 @@ def test_what_needs_no_server_loads_none():
         "except SystemExit: pass\n"
         "print([m for m in ('httpx', 'litestar', 'uvicorn', 'sqlite3', 'asyncpg', 'horae.app', 'horae.face.cli.schedules') if m in sys.modules])"
     )
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
-    assert ran.stdout.splitlines()[-1] == "[]"
+    assert printed_by(code).splitlines()[-1] == "[]"
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ FORMS: dict[str, dict[str, str]] = {
     "document": {"kind": "spec", "spec": '{"rrules": ["FREQ=MONTHLY;BYDAY=-1FR;BYHOUR=9;BYMINUTE=0;BYSECOND=0"]}', "action": "ping"},
 }  # fmt: skip
 OWN = ("id", "owner", "version", "created_at", "updated_at", "next_time", "info")
-"""What differs from schedule to schedule, whoever makes it: jitter depends on the id."""
+"""The fields that differ between equal schedules: jitter depends on the id."""
 
 
 async def csrf(client: httpx.AsyncClient, path: str = "/console/new") -> str:

@@ -353,7 +353,7 @@ async def test_a_database_of_a_newer_version_is_refused_in_words(story: Story):
         await story.scheduler().initialize([])
 
 
-SECRET = "hunter2"  # noqa: S105 - nobody's
+SECRET = "hunter2"  # noqa: S105 - it guards nothing
 ADDRESSES = [
     f"postgresql://user:{SECRET}@127.0.0.1:1/horae",
     f"postgres://user:{SECRET}@127.0.0.1:1/horae?sslmode=bogus",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 from horae import App
 from horae.face.service import ROUTERS, part_of
+from tests.support.process import printed_by
 from tests.support.service import service_of
 
 LOADED = """
@@ -18,10 +16,7 @@ print(*{"pydantic", "attr", "jwt", "jinja2"} & set(sys.modules))
 
 
 def test_what_no_route_needs_is_not_loaded():
-    ran = subprocess.run(
-        [sys.executable, "-c", LOADED], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert ran.stdout.split() == []
+    assert printed_by(LOADED).split() == []
 
 
 def test_every_path_brings_its_routes_and_no_others():

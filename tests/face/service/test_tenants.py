@@ -260,7 +260,7 @@ def test_bulk_changes_touch_only_what_the_caller_owns(world: World):
 
 
 def test_an_id_that_another_owner_has_is_free_and_leads_to_nothing_of_theirs(world: World):
-    """With every way to create it, and every way to read it: bob's answers are those of an id that nobody else has."""
+    """With every way to create it, and every way to read it: bob gets the answers of an id that no one else has."""
     same = "of-alice-and-bob"
     path, body = f"/schedules/{same}", {"spec": "0 11 * * *", "action": "ping"}
     made = world.alice.ask("POST", "/schedules", body | {"id": same, "trigger": True, "request_id": "r"})

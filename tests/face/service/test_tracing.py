@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -17,6 +15,7 @@ from horae import Context, Policies, RetryPolicy
 from horae.errors import ConfigError
 from horae.face.service.tracing import TraceObserver, tracer_provider
 from horae.testing import TimeMachine
+from tests.support.process import printed_by
 
 START = datetime(2026, 3, 2, tzinfo=UTC)
 
@@ -88,11 +87,9 @@ with tracer_provider({"OTEL_TRACES_EXPORTER": "console"}).get_tracer("t").start_
 
 def test_the_environment_names_the_exporter():
     """In its own process: what is left to export is exported when it ends."""
-    ran = subprocess.run(
-        [sys.executable, "-c", EXPORTS], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert '"name": "horae.run"' in ran.stdout
-    assert '"service.name": "horae"' in ran.stdout
+    printed = printed_by(EXPORTS)
+    assert '"name": "horae.run"' in printed
+    assert '"service.name": "horae"' in printed
 
 
 WITHOUT = """
@@ -108,10 +105,7 @@ except MissingExtraError as error:
 
 
 def test_without_the_extra_it_says_what_to_install():
-    ran = subprocess.run(
-        [sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True, timeout=60
-    )
-    assert ran.stdout.strip() == "pip install 'horae[tracing]'"
+    assert printed_by(WITHOUT).strip() == "pip install 'horae[tracing]'"
 
 
 OWN = """
@@ -124,5 +118,4 @@ print(tracer_provider({}) is provider)
 
 
 def test_a_program_that_has_set_up_tracing_gets_the_spans_where_its_others_go():
-    ran = subprocess.run([sys.executable, "-c", OWN], capture_output=True, text=True, check=True, timeout=60)
-    assert ran.stdout.strip() == "True"
+    assert printed_by(OWN).strip() == "True"
