@@ -31,9 +31,9 @@ MAX_RUNS = 1000
 class Registrar:
     """Registers schedules for workflows, and shows them.
 
-    With an ``owner``, only their schedules are visible. Slots start workflows through the ``launcher``; without one, a workflow is
-    loaded from the ``store`` and given to the ``executor``. Without these, it is one that is deployed in the app's database, run here, or
-    else the action of this program whose name is the workflow's id.
+    With an ``owner``, only their schedules are visible. Slots start workflows through the ``launcher``. Without one, a workflow is
+    loaded from the ``store`` and given to the ``executor``. Without these, Horae runs the workflow that is deployed in the app's database,
+    or else the action of this program whose name is the workflow's id.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class Registrar:
     async def upsert_schedule(
         self, given: ScheduleInput | Mapping[str, Any], *, trigger_id: str | None = None
     ) -> Upserted:
-        """Register a schedule, or change the one of its id: it stays paused if it is, and its next time stays unless the
-        expression, the zone or the window changed. ``trigger_id`` names the trigger of a workflow that it comes from.
+        """Register a schedule, or change the one with its id. It stays paused if it is paused, and keeps its next time unless the
+        expression, the zone or the window changed. ``trigger_id`` names the workflow's trigger that it comes from.
         """
         read = read_input(given)
         if self._owner is not None and read.user_id != self._owner:
@@ -72,7 +72,9 @@ class Registrar:
             schedule = await self._put(new, read)
         except ScheduleExistsError:  # another caller created it just now
             schedule = await self._put(new, read)
-        return await self._evaluate(lambda: _upserted(schedule))
+        return await self._evaluate(
+            lambda: Upserted(schedule_id=schedule.id, next_run_at=next_run_at(schedule))
+        )
 
     async def _put(self, new: NewSchedule, read: ScheduleInput) -> Schedule:
         schedules = self._app.owned_by(read.user_id, self._scopes).schedules
@@ -88,7 +90,7 @@ class Registrar:
             return None
 
     async def pause_schedule(self, schedule_id: str, paused: bool) -> None:  # noqa: FBT001 - the call has it so
-        """Stop starts at once, or resume: from the next slot ahead under ``none``, by the catch-up policy otherwise."""
+        """Pause a schedule at once, or resume it: from the next slot under ``none``, else by its catch-up policy."""
         if paused:
             await self._schedules.pause(schedule_id)
         else:
@@ -114,7 +116,3 @@ class Registrar:
             raise ScheduleNotFoundError(schedule_id)
         versions = await self._schedules.versions(schedule_id, MAX_RUNS) if unstarted else []
         return await self._evaluate(lambda: ledger(runs, unstarted, specs_of(schedule, versions), limit))
-
-
-def _upserted(schedule: Schedule) -> Upserted:
-    return Upserted(schedule_id=schedule.id, next_run_at=next_run_at(schedule))

@@ -22,17 +22,17 @@ class RegistrarCaller(Protocol):
 
     @property
     def scopes(self) -> Collection[str]:
-        """What they may do besides."""
+        """The scopes of the caller."""
 
     def owner_for(self, named: str | None) -> str | None:
-        """The owner whose schedules are meant: the named one, or the caller; ``None`` means all."""
+        """The owner to act for: the named one, or the caller; ``None`` means all owners."""
 
     def owner_of_new(self, named: str | None) -> str:
         """The owner of schedules that the caller registers."""
 
 
 def _body(kind: type[msgspec.Struct]) -> BodyKwarg:
-    """A body that is decoded here, so that every error names its field; the OpenAPI document has its schema."""
+    """A body with a schema in the OpenAPI document; handlers decode it, so that every error names its field."""
     shape = msgspec.json.schema_components([kind])[1][kind.__name__]
     return BodyKwarg(
         media_type=RequestEncodingType.JSON,
