@@ -25,9 +25,10 @@ class KeptAnswers:
         return answer
 
     def _task(self, key: str, ask: Callable[[], Coroutine[Any, Any, T]]) -> asyncio.Task[T]:
-        made, task = self._kept.get(key, (0.0, None))
+        asked_at, task = self._kept.get(key, (0.0, None))
         old = task is None or (
-            task.done() and (self._monotonic() - made > KEPT or task.cancelled() or bool(task.exception()))
+            task.done()
+            and (self._monotonic() - asked_at > KEPT or task.cancelled() or bool(task.exception()))
         )
         if task is None or old:
             if len(self._kept) >= MAX_KEPT:

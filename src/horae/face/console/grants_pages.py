@@ -43,10 +43,10 @@ async def new_grant(visit: Visit) -> Response[Any]:
     """Create a grant for the caller, or for the owner that the address names."""
     try:
         scopes = [scope_of(each) for each in visit.form.get("scopes", "").split()]
-        made = await visit.own.grants.create(scopes, expires_at=moment_of(visit, "until"))
+        grant = await visit.own.grants.create(scopes, expires_at=moment_of(visit, "until"))
     except HoraeError as error:
         return await visit.show_again(error, grants_page.fn(visit))
-    return visit.back(visit.url("grants"), f"Created {made.id}.")
+    return visit.back(visit.url("grants"), f"Created {grant.id}.")
 
 
 @post("/grants/{grant_id:str}")

@@ -39,8 +39,8 @@ async def list_flows(
     operations: ScopedOperations, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[FlowSummaryView]:
     """Their status in plain words, ordered by name."""
-    found = await operations.flows.list(cursor=cursor, limit=limit)
-    return PageView(items=found, next=found.next)
+    flows = await operations.flows.list(cursor=cursor, limit=limit)
+    return PageView(items=flows, next=flows.next)
 
 
 @get("/{flow:str}", summary="A flow")
@@ -71,8 +71,8 @@ async def list_flow_events(
     cursor: Cursor = None,
 ) -> PageView[FlowEventView]:
     """Newest first."""
-    found = await operations.flows.events(flow, topic=topic, status=status, cursor=cursor, limit=limit)
-    return PageView(items=found, next=found.next)
+    events = await operations.flows.events(flow, topic=topic, status=status, cursor=cursor, limit=limit)
+    return PageView(items=events, next=events.next)
 
 
 @get("/{flow:str}/inputs", summary="List the inputs of a flow")
@@ -80,8 +80,8 @@ async def list_flow_inputs(
     operations: ScopedOperations, flow: str, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[FlowInputView]:
     """The inputs that its producers registered, newest first, and whether each is done."""
-    found = await operations.flows.inputs(flow, cursor=cursor, limit=limit)
-    return PageView(items=found, next=found.next)
+    inputs = await operations.flows.inputs(flow, cursor=cursor, limit=limit)
+    return PageView(items=inputs, next=inputs.next)
 
 
 @post("/{flow:str}/inputs/skip", summary="Skip an input of a flow", status_code=200)
@@ -99,8 +99,8 @@ async def list_flow_runs(
     cursor: Cursor = None,
 ) -> PageView[FlowRunView]:
     """One record for each attempt, newest first."""
-    found = await operations.flows.runs(flow, handler=handler, cursor=cursor, limit=limit)
-    return PageView(items=found, next=found.next)
+    runs = await operations.flows.runs(flow, handler=handler, cursor=cursor, limit=limit)
+    return PageView(items=runs, next=runs.next)
 
 
 @get("/{flow:str}/runs/{run_id:str}", summary="A run of a flow and the attempts before it")

@@ -38,11 +38,11 @@ async def search_runs(
 
     A page examines at most 10,000 of them, and ends early at 4 MiB.
     """
-    found = await operations.runs.search(
+    entries = await operations.runs.search(
         status=None if search.status is None else search.status.split(","), reason=search.reason,
         schedule_id=search.schedule, tag=search.tag, since=search.since, until=search.until, limit=limit, cursor=cursor,
     )  # fmt: skip
-    return ledger_page(found)
+    return ledger_page(entries)
 
 
 @get("/runs/{run_id:str}", summary="A run and its attempts")

@@ -148,9 +148,9 @@ async def create_schedule(
         return await created(own, await own.schedules.create_once([new_schedule(data, caller)]))
 
 
-async def created(own: ScopedOperations, made: Creation) -> Response[StoredSchedule]:
+async def created(own: ScopedOperations, creation: Creation) -> Response[StoredSchedule]:
     """A created schedule with its location; the status is 200 if the same request created it before."""
-    (schedule,), status = made.schedules, 200 if made.repeated else 201
+    (schedule,), status = creation.schedules, 200 if creation.repeated else 201
     return await _stored(own, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
 
 
@@ -159,16 +159,16 @@ async def list_schedules(
     operations: ScopedOperations, which: Which, limit: Limit = 100, cursor: Cursor = None
 ) -> PageView[ScheduleView]:
     """Schedules that match all given parameters, ordered by id. A page ends early at 4 MiB."""
-    found = await operations.schedules.list(filter_of(which), cursor=cursor, limit=limit)
-    page = await operations.evaluate(lambda: page_of(ScheduleView, found))
-    return PageView(items=await _with_last_run(operations, page.items, found), next=page.next)
+    schedules = await operations.schedules.list(filter_of(which), cursor=cursor, limit=limit)
+    page = await operations.evaluate(lambda: page_of(ScheduleView, schedules))
+    return PageView(items=await _with_last_run(operations, page.items, schedules), next=page.next)
 
 
 @get("/{schedule_id:str}", summary="Describe a schedule")
 async def describe_schedule(operations: ScopedOperations, schedule_id: str) -> Response[DescribedSchedule]:
     """With its counts, its latest runs and its next times."""
-    found = await operations.schedules.describe(schedule_id)
-    return await _shown(operations, found.schedule, lambda: description_view(found))
+    description = await operations.schedules.describe(schedule_id)
+    return await _shown(operations, description.schedule, lambda: description_view(description))
 
 
 @put("/{schedule_id:str}", summary="Create or replace a schedule")
@@ -187,8 +187,10 @@ async def replace_schedule(
     fields = values_of(data, ScheduleFields) | {"action": _whole(data.action)}
 
     async def create() -> Response[StoredSchedule]:
-        made = await own.schedules.create_once([NewSchedule(**fields, id=schedule_id)], dry_run=data.dry_run)
-        return await (_stored(own, made.schedules[0]) if data.dry_run else created(own, made))
+        creation = await own.schedules.create_once(
+            [NewSchedule(**fields, id=schedule_id)], dry_run=data.dry_run
+        )
+        return await (_stored(own, creation.schedules[0]) if data.dry_run else created(own, creation))
 
     async def replace() -> Response[StoredSchedule]:
         return await _edited(
@@ -400,8 +402,8 @@ async def list_runs(
     A page ends early at 4 MiB. For a schedule of a graph, slots that did not run are listed too.
     """
     if await operations.schedules.is_of_graph(schedule_id):
-        found = await operations.runs.search(schedule_id=schedule_id, limit=limit, cursor=cursor)
-        return graph_runs_view(found)  # type: ignore[return-value]  # the document has both
+        entries = await operations.runs.search(schedule_id=schedule_id, limit=limit, cursor=cursor)
+        return graph_runs_view(entries)  # type: ignore[return-value]  # the document has both
     return page_of(RunView, await operations.runs.list(schedule_id, limit, cursor=cursor))
 
 

@@ -34,8 +34,8 @@ def home() -> Redirect:
 @get("/readyz", summary="Whether the service can work", tags=["system"], opt=ANONYMOUS)
 async def readiness(app: App) -> Response[Readiness]:
     """Answers 503 if the database is unavailable, full or replaced, its schema is newer, the clock is off, or the lease is lost."""
-    found = await app.readiness()
-    return Response(found, status_code=200 if found.status == "ready" else 503)
+    ready = await app.readiness()
+    return Response(ready, status_code=200 if ready.status == "ready" else 503)
 
 
 @get("/metrics", summary="Metrics", tags=["system"], media_type=MEDIA_TYPE)

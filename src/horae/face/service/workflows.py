@@ -76,9 +76,12 @@ async def deploy_workflow(
 async def validate_workflow(operations: ScopedOperations, data: WorkflowBody) -> CheckedView:
     """Checks it as deploying would, and stores nothing. `details.faults` names every faulty node and edge."""
     plan = await operations.workflows.check(data)
-    found = plan.workflow
+    workflow = plan.workflow
     return CheckedView(
-        workflow_id=found.workflow_id, version=found.version, nodes=len(found.nodes), edges=len(found.edges)
+        workflow_id=workflow.workflow_id,
+        version=workflow.version,
+        nodes=len(workflow.nodes),
+        edges=len(workflow.edges),
     )
 
 
