@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import jwt
 import pytest
 
 from horae import Config
@@ -14,9 +13,9 @@ from horae.model import Reason, Status
 from horae.testing import TimeMachine
 from tests.support.machine import START, Recorder
 from tests.support.service import client_of
+from tests.support.tokens import SECRET, bearer
 
 RULES = Permissions({"deploy": ("ada", "scope:ops")})
-SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 
 
 @pytest.fixture
@@ -96,11 +95,6 @@ async def test_what_is_no_longer_allowed_is_skipped_and_needs_attention(machine:
 
 async def test_over_http_it_is_refused_with_a_code_and_what_to_ask_for(machine: TimeMachine):
     config = Config(jwt_secret=SECRET)
-
-    def headers(user: str, scope: str = "") -> dict[str, str]:
-        claims = {"sub": user, "aud": "horae", "exp": 4_000_000_000, "scope": scope}
-        return {"Authorization": f"Bearer {jwt.encode(claims, SECRET)}"}
-
     body: dict[str, Any] = {"spec": "0 9 * * *", "action": "deploy"}
     async with client_of(machine.app, config) as client:
         for method, path, given in (
@@ -109,14 +103,14 @@ async def test_over_http_it_is_refused_with_a_code_and_what_to_ask_for(machine: 
             ("PUT", "/api/v1/schedules/s", body | {"dry_run": True}),
             ("POST", "/api/v1/bulk/schedules", {"schedules": [body]}),
         ):
-            answer = await client.request(method, path, json=given, headers=headers("bob"))
+            answer = await client.request(method, path, json=given, headers=bearer("bob"))
             problem = answer.json()
             assert (answer.status_code, problem["code"]) == (403, "action_not_allowed"), path
             assert 'may not use the action "deploy"' in problem["detail"]
             assert "HORAE_ACTION_PERMISSIONS" in problem["hint"]
-            allowed = await client.request(method, path, json=given, headers=headers("carol", "ops"))
+            allowed = await client.request(method, path, json=given, headers=bearer("carol", "ops"))
             assert allowed.status_code in {200, 201, 409}, allowed.text
-        named = await client.put("/api/v1/schedules/t?owner=bob", json=body, headers=headers("root", "admin"))
+        named = await client.put("/api/v1/schedules/t?owner=bob", json=body, headers=bearer("root", "admin"))
         assert named.status_code == 201
 
 

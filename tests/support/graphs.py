@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 import httpx
-import jwt
 
 from horae import App, Config
 from horae.executor.graph import GraphExecutor
@@ -18,8 +17,8 @@ from horae.model import Run
 from horae.testing import TimeMachine
 from tests.support.nodes import step
 from tests.support.service import service_of
+from tests.support.tokens import SECRET
 
-SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 Work = Callable[[dict[str, Any], Caller, str], AsyncIterator[Any]]
 
 
@@ -93,8 +92,3 @@ async def pass_time(machine: TimeMachine, minutes: int = 1) -> None:
         while machine.app.worker.tasks:
             await asyncio.sleep(0)
         await machine.advance(seconds=0)
-
-
-def bearer(user: str, *scopes: str, expires: int = 4_000_000_000, secret: str = SECRET) -> dict[str, str]:
-    claims = {"sub": user, "aud": "horae", "exp": expires, "scope": " ".join(scopes)}
-    return {"Authorization": f"Bearer {jwt.encode(claims, secret)}"}

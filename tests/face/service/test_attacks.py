@@ -22,13 +22,12 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-import jwt
 import pytest
 
 from tests.support.process import Server, StartServer
+from tests.support.tokens import SECRET, bearer
 from tests.support.wait import wait_for
 
-SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 NEVER = "0 0 29 2 *"
 LONG_AGO = {"start": "2020-01-01T00:00:00Z", "end": "2024-03-01T00:00:00Z"}
 GUARDED = {
@@ -37,11 +36,6 @@ GUARDED = {
     "HORAE_HTTP_PRIVATE": "127.0.0.0/8",
 }
 Body = dict[str, Any]
-
-
-def bearer(user: str, *scopes: str) -> dict[str, str]:
-    claims = {"sub": user, "aud": "horae", "exp": 4_000_000_000, "scope": " ".join(scopes)}
-    return {"Authorization": f"Bearer {jwt.encode(claims, SECRET, 'HS256')}"}
 
 
 class Tenant:

@@ -8,21 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import jwt
 import pytest
 
 from horae import App, Config
 from tests.face.cli.command import horae
 from tests.support.service import client_of
+from tests.support.tokens import SECRET, bearer
 
-SECRET = "correct horse battery staple, twice"  # noqa: S105 - it guards nothing
 POET = "graph:execute:langgraph:poet"
 CONFIG = Config(jwt_secret=SECRET, secret_key="seal " * 10)
-
-
-def token(user: str, *scopes: str) -> dict[str, str]:
-    claims = {"sub": user, "aud": "horae", "exp": 4_000_000_000, "scope": " ".join(scopes)}
-    return {"Authorization": f"Bearer {jwt.encode(claims, SECRET)}"}
 
 
 @pytest.fixture
@@ -37,7 +31,7 @@ async def ask(
     return await client.request(
         method,
         f"/api/v1{path}",
-        headers=token(user, *scopes),
+        headers=bearer(user, *scopes),
         json=body if method in {"POST", "PUT"} else None,
     )
 

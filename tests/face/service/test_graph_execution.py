@@ -17,9 +17,10 @@ from horae.executor.graph_provider_port import Caller
 from horae.executor.remote_graph_execution import RemoteExecution
 from horae.grant_model import ExecutionRequest
 from horae.model import Status
-from tests.support.graphs import SECRET, TestGraphs, bearer, ended, settings
+from tests.support.graphs import TestGraphs, ended, settings
 from tests.support.process import Server
 from tests.support.service import client_of
+from tests.support.tokens import SECRET, bearer
 
 PATH = "/api/internal/graphs/test:poet/runs"
 

@@ -12,8 +12,9 @@ import pytest
 
 from horae.executor.graph_provider_port import Caller
 from horae.testing import TimeMachine
-from tests.support.graphs import TestGraphs, bearer, pass_time, settings
+from tests.support.graphs import TestGraphs, pass_time, settings
 from tests.support.service import client_of
+from tests.support.tokens import bearer
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
 CONFIG = settings(":memory:", schedules_per_user=6)

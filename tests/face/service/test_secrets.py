@@ -21,8 +21,9 @@ from horae import App
 from horae.executor.graph_provider_port import Caller, UsageEvent
 from horae.face.service.metrics import Metrics
 from horae.face.service.tracing import TraceObserver
-from tests.support.graphs import SECRET, TestGraphs, bearer, ended, settings
+from tests.support.graphs import TestGraphs, ended, settings
 from tests.support.service import client_of
+from tests.support.tokens import SECRET, bearer
 
 KEY = "sk-planted-virtual-key"
 EXECUTION = "planted-execution-token"
