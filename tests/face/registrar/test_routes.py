@@ -7,25 +7,17 @@ from typing import Any
 from urllib.parse import quote
 
 import httpx
-import jwt
 import pytest
 
 from tests.face.registrar.inputs import FAULTS, GOOD
 from tests.support.process import Server
+from tests.support.tokens import SECRET, bearer
 from tests.support.wait import wait_for
 
 HOURLY = GOOD | {"cron_expr": "0 * * * *", "timezone": "UTC"}
-SECRET = "nobody would guess that it is just this"  # noqa: S105 - it guards nothing
-YEAR_2096 = 4_000_000_000
 
-
-def as_user(user: str, scope: str = "") -> dict[str, str]:
-    claims = {"sub": user, "aud": "horae", "exp": YEAR_2096, "scope": scope}
-    return {"Authorization": f"Bearer {jwt.encode(claims, SECRET, 'HS256')}"}
-
-
-ADMIN = as_user("root", "admin")
-ALICE, BOB = as_user("alice"), as_user("bob")
+ADMIN = bearer("root", "admin")
+ALICE, BOB = bearer("alice"), bearer("bob")
 
 
 @pytest.fixture(scope="module")
@@ -227,7 +219,7 @@ def test_users_act_as_themselves(client: Client):
 
 @pytest.mark.contract("CRON-18")
 def test_a_service_names_the_user_and_an_admin_sees_all(client: Client):
-    service = as_user("deployer", "service")
+    service = bearer("deployer", "service")
     assert client.post("upsert", HOURLY | {"schedule_id": "named"}, service).status_code == 200
     assert client.get("named", service).status_code == 404
     assert client.get("named", service, user_id="alice").json()["user_id"] == "alice"

@@ -14,22 +14,14 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import jwt
 import pytest
 
 from tests.face.cli.command import horae
 from tests.support.process import Server
+from tests.support.tokens import SECRET, bearer
 from tests.support.wait import wait_for
 
-SECRET = "nobody would guess that it is just this"  # noqa: S105 - it guards nothing
-
-
-def as_user(user: str, scope: str = "") -> dict[str, str]:
-    claims = {"sub": user, "aud": "horae", "exp": 4_000_000_000, "scope": scope}
-    return {"Authorization": f"Bearer {jwt.encode(claims, SECRET, 'HS256')}"}
-
-
-ADMIN, ALICE, BOB = as_user("root", "admin"), as_user("alice"), as_user("bob")
+ADMIN, ALICE, BOB = bearer("root", "admin"), bearer("alice"), bearer("bob")
 
 
 class Mailbox(BaseHTTPRequestHandler):
@@ -155,7 +147,7 @@ def test_the_launcher_starts_once_per_key_and_a_missing_workflow_is_false(servic
     assert start(wanted | {"version": 9, "idempotency_key": "k-2"}).json() == {"started": False}
     assert start(wanted | {"workflow_id": "none"}).json() == {"started": False}
     assert start(wanted, BOB).status_code == 403
-    assert start(wanted, as_user("cron", "service")).json() == {"started": True}
+    assert start(wanted, bearer("cron", "service")).json() == {"started": True}
     for fault in (
         {"version": "x"},
         {"idempotency_key": ""},
