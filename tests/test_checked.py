@@ -24,9 +24,9 @@ from horae import (
     WhenFull,
 )
 from horae.app import BackfillRequest, Edit, Trigger
-from horae.app.manual_starts import BackfillFields, TriggerFields
 from horae.app.schedule_draft import NewFields
-from horae.app.update import EditFields
+from horae.app.schedule_edits import EditFields
+from horae.app.triggers_and_backfills import BackfillFields, TriggerFields
 from horae.checked import changed
 from horae.errors import InvalidInputError
 from horae.model import Retention

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from horae.policy.flow_phases import diagram, failure_table
+from horae.policy.flow_phase_transitions import diagram, failure_table
 from horae.testing import TimeMachine
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"

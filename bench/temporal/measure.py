@@ -14,7 +14,7 @@ from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
 from temporalio.api.workflowservice import v1 as api
 
 from bench.page import percentile
-from horae.face.temporal.transfer import Endpoint
+from horae.face.temporal.schedule_transfer import Endpoint
 
 NAMESPACE = "bench"
 LISTENS = r"schedule calls on (\S+:\d+)"

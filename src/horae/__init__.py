@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from horae.app import App, Filter, NewSchedule
     from horae.app.schedule_warnings import ScheduleWarning
     from horae.app.sync import SyncApp
-    from horae.executor.context import Accepted, Context
+    from horae.executor.attempt_context import Accepted, Context
     from horae.executor.port import Executor
     from horae.face.declarative import Scheduler
 
@@ -71,7 +71,7 @@ __all__ = [
 
 _LOADED_WHEN_ASKED = {
     "App": "app", "Filter": "app", "NewSchedule": "app", "ScheduleWarning": "app.schedule_warnings", "SyncApp": "app.sync",
-    "Accepted": "executor.context", "Context": "executor.context", "Executor": "executor.port", "Scheduler": "face.declarative",
+    "Accepted": "executor.attempt_context", "Context": "executor.attempt_context", "Executor": "executor.port", "Scheduler": "face.declarative",
 }  # fmt: skip
 """The names that need the engine, and where they are: a command that asks a server needs none of it."""
 

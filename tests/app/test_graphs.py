@@ -29,7 +29,7 @@ from horae.errors import (
 from horae.executor.graph_provider_port import Caller, GraphRouter, UsageEvent, drain, graph_input
 from horae.grant_model import ExecutionRequest
 from horae.model import Reason, RetryPolicy, Run, Status, Timeouts
-from horae.policy.execution_requests import hash_of_request
+from horae.policy.graph_requests import hash_of_request
 from horae.store.port import BEGINNING
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine

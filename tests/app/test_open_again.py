@@ -9,7 +9,7 @@ import pytest
 
 from horae import App, Config
 from horae.errors import AppNotOpenError
-from horae.executor.function import FunctionExecutor
+from horae.executor.function_executor import FunctionExecutor
 
 QUICK = Config(tick_ms=50, housekeeping_ms=100)
 

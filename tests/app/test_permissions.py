@@ -8,7 +8,7 @@ import pytest
 
 from horae import Config
 from horae.errors import ActionNotAllowedError
-from horae.executor.permissions import Permissions
+from horae.executor.action_permissions import Permissions
 from horae.model import Reason, Status
 from horae.testing import TimeMachine
 from tests.support.machine import START, Recorder

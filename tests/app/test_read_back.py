@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from horae import App, HoraeError, NewSchedule, Policies
 from horae.app import Edit
-from horae.app.manual_starts import BackfillFields, TriggerFields
 from horae.app.schedule_views import description_view
+from horae.app.triggers_and_backfills import BackfillFields, TriggerFields
 from horae.errors import NaiveTimeError, SpecError, UnknownActionError
 from horae.model import Action, Schedule
 from horae.policies import CatchUpFields, PolicyFields, RetentionFields, RetryFields, TimeoutFields

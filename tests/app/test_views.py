@@ -9,7 +9,7 @@ import pytest
 
 from horae.app import schedule_views, views
 from horae.app.view_base import View, view_of
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.model import Node, Policies, RetryPolicy, Schedule
 from horae.testing import TimeMachine
 

@@ -16,7 +16,7 @@ from horae.app.why import Why
 from horae.config import Config
 from horae.engine.attempt_results import record
 from horae.errors import InvalidInputError, NotStartedError, ScheduleNotFoundError
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.model import (
     AUTOMATIC,
     AttemptEnd,

@@ -24,12 +24,12 @@ from horae.app.schedules import Schedules
 from horae.config import Config
 from horae.engine.checkpoint_writer import CheckpointWriter
 from horae.engine.engine import Engine
-from horae.engine.external_reports import keep_token
+from horae.engine.external_worker_reports import keep_token
 from horae.engine.worker import Worker
 from horae.errors import ClockOffError, HoraeError, StoreUnavailableError
-from horae.executor.context import Context
-from horae.executor.function import FunctionExecutor
-from horae.executor.registry import Executors
+from horae.executor.action_registry import Executors
+from horae.executor.attempt_context import Context
+from horae.executor.function_executor import FunctionExecutor
 from horae.model import (
     Action,
     CatchUp,
@@ -45,8 +45,8 @@ from horae.model import (
     Timeouts,
     WhenFull,
 )
-from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction
+from horae.store.row_mapping import Row, Table
 from horae.store.sqlite import SqliteStore
 from horae.testing import VirtualClock
 from tests.support.dice import Dice

@@ -9,9 +9,9 @@ import pytest
 
 from horae import App, Config, Context
 from horae.errors import StoreUnavailableError
-from horae.executor.function import FunctionExecutor
-from horae.executor.http import HttpExecutor
-from horae.executor.registry import Executors
+from horae.executor.action_registry import Executors
+from horae.executor.function_executor import FunctionExecutor
+from horae.executor.http_executor import HttpExecutor
 from horae.model import (
     AUTOMATIC,
     NOT_READ,

@@ -26,8 +26,8 @@ from horae.clock import SystemClock
 from horae.engine.engine import Engine
 from horae.engine.worker import Worker
 from horae.errors import NodeNameTakenError, StoreUnavailableError, UnknownActionError
-from horae.executor.function import FunctionExecutor
-from horae.executor.registry import Executors
+from horae.executor.action_registry import Executors
+from horae.executor.function_executor import FunctionExecutor
 from horae.model import ScheduleKey
 from horae.store.sqlite import SqliteStore
 from tests.engine.programs import Programs

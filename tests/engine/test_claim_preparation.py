@@ -11,7 +11,7 @@ import pytest
 
 from horae import App, Config, Context, Executor
 from horae.errors import InvalidInputError, NotStartedError, StoreUnavailableError
-from horae.executor.schedule_database import Claim, Database, Statements
+from horae.executor.executor_database import Claim, Database, Statements
 from horae.model import Action, Denial, Reason, Run
 from horae.store.port import Transaction
 from tests.support.nodes import step

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from horae.errors import StaleClaimError
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.model import Action, Denial, Reason, Status
 from tests.engine.ledger import Ledger, check
 from tests.engine.simulator import Crash, Machine, World

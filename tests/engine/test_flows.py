@@ -28,7 +28,7 @@ from horae.flows import (
     Transient,
     Unknown,
 )
-from horae.policy.flow_phases import judge
+from horae.policy.flow_phase_transitions import judge
 from horae.store.port import Transaction
 from horae.testing import TimeMachine, VirtualClock
 from tests.support.flows import Script, crash, events_of, flow_decider, never, publish, runs_of, statuses

@@ -13,7 +13,7 @@ import pytest
 
 from horae import Accepted, App, Config, Context, Overlap, Policies, RetryPolicy, Timeouts
 from horae.errors import InvalidInputError, ReportRefusedError
-from horae.executor.context import hash_of
+from horae.executor.attempt_context import hash_of
 from horae.executor.stored_output import MAX_RESULT_LENGTH
 from horae.model import Run, Status
 from horae.testing import TimeMachine

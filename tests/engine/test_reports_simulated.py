@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from horae.errors import ReportRefusedError
-from horae.executor.context import Accepted, Context
+from horae.executor.attempt_context import Accepted, Context
 from horae.model import Status
 from tests.engine.ledger import Ledger, check
 from tests.engine.simulator import Crash, Machine, World

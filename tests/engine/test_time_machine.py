@@ -15,7 +15,7 @@ import pytest
 
 from horae.app import App
 from horae.errors import ScheduleExistsError, ScheduleNotFoundError, UnknownActionError
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.model import CatchUp, CatchUpPolicy, OnResume, Overlap, Policies, RetryPolicy, Status
 from horae.store.sqlite import SqliteStore
 from horae.testing import TimeMachine, VirtualClock

@@ -12,11 +12,11 @@ from horae.config import Config
 from horae.engine.workflow_attempt import WorkflowRun
 from horae.engine.workflow_node import WorkflowServices
 from horae.engine.workflow_scope import Scope
+from horae.executor.action_registry import Executors
+from horae.executor.attempt_context import Context, RunningAttempt
 from horae.executor.checkpoints import CheckpointBounds
-from horae.executor.context import Context, RunningAttempt
 from horae.executor.expression_pool import ExpressionPool
-from horae.executor.function import FunctionExecutor
-from horae.executor.registry import Executors
+from horae.executor.function_executor import FunctionExecutor
 from horae.model import AUTOMATIC, Checkpoint, Overlap, Run, Status, Timeouts, schedule_key
 from horae.workflow.node_checkpoint import PREFIX, NodeRecord
 from horae.workflow.validate import Given, read_workflow

@@ -12,12 +12,12 @@ import msgspec
 
 from horae import App, Config
 from horae.engine.worker import Launch, Worker
-from horae.executor.context import hash_of
-from horae.executor.function import FunctionExecutor
+from horae.executor.action_registry import Executors
+from horae.executor.attempt_context import hash_of
+from horae.executor.function_executor import FunctionExecutor
 from horae.executor.http_options import HttpRequest
 from horae.executor.port import Executor
-from horae.executor.registry import Executors
-from horae.executor.sealing import Sealer
+from horae.executor.secret_sealing import Sealer
 from horae.model import (
     AUTOMATIC,
     Action,

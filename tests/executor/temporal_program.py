@@ -11,7 +11,7 @@ from typing import Any
 from horae import App
 from horae.executor.hand_off import HandOff, HandOffExecutor
 from horae.executor.temporal_executor import TemporalExecutor
-from horae.executor.temporal_forwarding import ForwardingExecutor
+from horae.executor.temporal_workflow_start import ForwardingExecutor
 from horae.model import OPEN
 from tests.support.temporal_cluster import QUEUE
 

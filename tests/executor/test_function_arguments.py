@@ -10,7 +10,7 @@ import pytest
 import horae
 from horae import App, Context
 from horae.errors import InvalidActionError
-from horae.executor.http import HttpExecutor
+from horae.executor.http_executor import HttpExecutor
 from horae.model import Status
 from horae.testing import TimeMachine
 

@@ -14,7 +14,7 @@ import pytest
 
 from horae import Accepted, App, Config, Context, Executor, Filter, Policies, Run, Timeouts
 from horae.errors import InvalidInputError
-from horae.executor.sealing import HIDDEN
+from horae.executor.secret_sealing import HIDDEN
 from horae.face.service import make_service
 from horae.model import RetryPolicy
 from horae.policy.lifecycle import ENDED

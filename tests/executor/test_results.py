@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from horae.errors import InvalidInputError
-from horae.executor.http import _Answer, _result
+from horae.executor.http_executor import _Answer, _result
 from horae.json_bounds import MAX_DEPTH, MAX_VALUES
 from horae.model import Status
 from horae.testing import TimeMachine

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 
 from horae.errors import InvalidFlowError
-from horae.flow.phase_rules import ALLOWED, Operation, Part
+from horae.flow.phase_permissions import ALLOWED, Operation, Part
 from horae.flows import Flow, Prepared, Transient
 from horae.testing import TimeMachine
 from tests.support.process import ROOT, environment

@@ -13,8 +13,8 @@ from horae.model import Action, CatchUpPolicy, Overlap, Policies, Reason, Run, S
 from horae.policy.catch_up import Unstarted, fire_instant
 from horae.policy.decide import decide
 from horae.policy.spec_change import MAX_CARRIED, Edited, change_jitter, change_spec
-from horae.policy.undecided import undecided
-from horae.policy.upcoming import fire_times
+from horae.policy.undecided_spec import undecided
+from horae.policy.upcoming_starts import fire_times
 from horae.spec import Spec
 
 T = 1_772_366_400  # a Sunday noon

@@ -14,8 +14,8 @@ from horae.spec import Spec
 from horae.spec.affordability import AFFORDABLE_STEPS, check_cost
 from horae.spec.budget import LISTING_STEPS, QUESTION_STEPS, shared_budget
 from horae.spec.civil import DAY
-from horae.spec.civil_interval import Stride, first_multiple
 from horae.spec.day_search import DayRule, Group
+from horae.spec.wall_clock_interval import Stride, first_multiple
 from tests.support.specs import forget_specs
 
 NOW = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp())

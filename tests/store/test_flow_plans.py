@@ -11,9 +11,9 @@ import asyncpg
 import pytest
 
 from horae.store.dialect import migrations, query
-from horae.store.mapping import to_json
 from horae.store.postgres import PLANNING, PostgresStore
 from horae.store.postgres.dialect import array_of, as_parameter, prepared
+from horae.store.row_mapping import to_json
 from horae.store.sqlite import SQLITE
 from horae.store.tables import KINDS
 

@@ -11,9 +11,9 @@ import pytest
 
 from horae.grant_model import Account, ExecutionRecord, ExecutionStatus, Grant, Usage
 from horae.store.dialect import query
-from horae.store.mapping import Table, to_json
 from horae.store.postgres import PLANNING, PostgresStore
 from horae.store.postgres.dialect import prepared
+from horae.store.row_mapping import Table, to_json
 from horae.store.sqlite import SQLITE
 from horae.store.tables import ACCOUNT, EXECUTION, GRANT, USAGE
 from tests.support.plans import literal, make_schema

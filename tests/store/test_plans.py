@@ -12,10 +12,10 @@ import asyncpg
 import pytest
 
 from horae.store.dialect import query
-from horae.store.mapping import to_json
 from horae.store.port import Filter, Store
 from horae.store.postgres import PLANNING, PostgresStore
 from horae.store.postgres.dialect import prepared
+from horae.store.row_mapping import to_json
 from horae.store.sqlite import SQLITE, SqliteStore
 from tests.support.plans import literal, make_schema
 

@@ -22,7 +22,7 @@ from horae.model import (
     Status,
 )
 from horae.store.dialect import migrations
-from horae.store.mapping import Table
+from horae.store.row_mapping import Table
 from horae.store.sqlite import SQLITE
 from horae.store.tables import KINDS, RUN, SCHEDULE, TABLES
 

@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 
 from horae import App, Config
-from horae.executor.graph import GraphExecutor
+from horae.executor.graph_executor import GraphExecutor
 from horae.executor.graph_provider_port import Caller, GraphProvider, GraphRun
-from horae.executor.remote_graph_execution import RemoteExecution
+from horae.executor.remote_graph_client import RemoteExecution
 from horae.model import Run
 from horae.testing import TimeMachine
 from tests.support.nodes import step

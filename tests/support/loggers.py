@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from horae.face.service.log import CHATTY
+from horae.face.service.logging_setup import CHATTY
 
 NAMES = (None, "jobs", "horae", "uvicorn.error", "uvicorn.access", *CHATTY)
 

@@ -10,16 +10,14 @@ from types import TracebackType
 from typing import Self, TypeVar, overload
 
 from horae.app.accounts import AccountPort, Accounts, Billing, UsagePort, UsageTable
-from horae.app.argument_checks import checked_call
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
 from horae.app.database import store_of
 from horae.app.engine_driver import Driver, SharedClock
-from horae.app.evaluation import Evaluator
 from horae.app.graph_discovery import execution_of, graph_providers
 from horae.app.graph_execution import GraphExecution
-from horae.app.graph_memory import GraphMemoryTable
-from horae.app.manual_starts import BackfillRequest, Trigger
+from horae.app.graph_state import GraphMemoryTable
+from horae.app.operation_arguments import checked_call
 from horae.app.operations import ScopedOperations
 from horae.app.owner_scope import OwnerScope
 from horae.app.process_shutdown import run_until_signal
@@ -27,35 +25,37 @@ from horae.app.program_schedules import Program, calling_module
 from horae.app.readiness import Backlog, Readiness, ReadinessCheck
 from horae.app.runs import Runs
 from horae.app.schedule_draft import NewSchedule
+from horae.app.schedule_edits import Edit
 from horae.app.schedule_views import Description
 from horae.app.schedules import Schedules
-from horae.app.update import Edit
+from horae.app.spec_evaluation import Evaluator
+from horae.app.triggers_and_backfills import BackfillRequest, Trigger
 from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.attempt_log_writer import AttemptLogWriter
 from horae.engine.checkpoint_writer import CheckpointWriter
 from horae.engine.decider import Decider, NodeServices
 from horae.engine.engine import Engine
-from horae.engine.external_reports import keep_token
+from horae.engine.external_worker_reports import keep_token
 from horae.engine.flow_decider import FlowDecider
 from horae.engine.flow_host import FlowHost
 from horae.engine.observer import Observer
 from horae.engine.worker import Worker
 from horae.engine.workflow_executor import StoredPlans, WorkflowExecutor
 from horae.engine.workflow_node import WorkflowServices
+from horae.executor.action_permissions import read_permissions
+from horae.executor.action_registry import Executors
 from horae.executor.builtin_kinds import builtin_executors
-from horae.executor.function import FunctionExecutor
 from horae.executor.function_arguments import ActionFunction, name_of
-from horae.executor.graph import GraphExecutor
+from horae.executor.function_executor import FunctionExecutor
+from horae.executor.graph_executor import GraphExecutor
 from horae.executor.graph_provider_port import GraphProvider, GraphRouter
-from horae.executor.permissions import read_permissions
 from horae.executor.port import Executor
-from horae.executor.registry import Executors
-from horae.executor.sealing import Sealer
+from horae.executor.secret_sealing import Sealer
 from horae.model import Node
 from horae.store.flow_queries import FlowRecords
 from horae.store.port import Filter, Transaction
-from horae.store.transaction_concurrency import LimitedStore
+from horae.store.transaction_limit import LimitedStore
 
 __all__ = [
     "App",

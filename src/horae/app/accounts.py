@@ -8,13 +8,13 @@ from typing import Protocol
 
 import msgspec
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.field_checks import check_number, check_owner, check_text
+from horae.app.operation_arguments import checks_arguments
 from horae.errors import InvalidInputError, NoCreditError
-from horae.executor.sealing import Sealer
+from horae.executor.secret_sealing import Sealer
 from horae.grant_model import Account, Usage
 from horae.json_bounds import MAX_INTEGER
-from horae.store.transaction_concurrency import StoreAccess
+from horae.store.transaction_limit import StoreAccess
 
 KEY_FIELD = "virtual_key"
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.field_checks import range_ms
-from horae.app.manual_starts import (
+from horae.app.operation_arguments import checks_arguments
+from horae.app.owner_scope import OwnerScope, UnitOfWork
+from horae.app.page import Page, place_of
+from horae.app.schedule_fields import Moment
+from horae.app.triggers_and_backfills import (
     BackfillPreview,
     BackfillRequest,
     cancelled_backfill,
@@ -15,9 +18,6 @@ from horae.app.manual_starts import (
     preview_of,
     start_backfills,
 )
-from horae.app.owner_scope import OwnerScope, UnitOfWork
-from horae.app.page import Page, place_of
-from horae.app.schedule_fields import Moment
 from horae.errors import BackfillNotFoundError
 from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
 from horae.policies import OverlapName

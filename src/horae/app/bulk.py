@@ -11,7 +11,7 @@ from functools import partial
 
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import fitting
-from horae.app.update import next_version, record_unstarted, standing
+from horae.app.schedule_edits import next_version, record_unstarted, standing
 from horae.errors import SpecError
 from horae.model import Schedule, ScheduleKey, UnstartedRange
 from horae.store.port import BEGINNING, Filter

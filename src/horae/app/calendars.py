@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.bulk import BATCH
 from horae.app.field_checks import check_id
+from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, fitting, page_limit, place_of
-from horae.app.update import rewrite_specs
+from horae.app.schedule_edits import rewrite_specs
 from horae.errors import CalendarInUseError, CalendarNotFoundError, HoraeError, LimitExceededError
 from horae.model import Schedule, ScheduleKey, StoredCalendar
 from horae.spec import SharedCalendar, Spec

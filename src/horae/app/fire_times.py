@@ -9,8 +9,8 @@ from horae.errors import SpecError
 from horae.model import Schedule, UnstartedRange, instant
 from horae.policy.catch_up import fire_instant
 from horae.policy.slot_times import END_MS, count_slots, is_slot, next_slot_ms, previous_slot_ms
-from horae.policy.undecided import undecided
-from horae.policy.upcoming import fire_times, next_slot, skipped_fire_times
+from horae.policy.undecided_spec import undecided
+from horae.policy.upcoming_starts import fire_times, next_slot, skipped_fire_times
 from horae.spec import Spec
 
 

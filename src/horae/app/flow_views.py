@@ -21,7 +21,7 @@ from horae.flow_model import (
     Task,
 )
 from horae.model import instant
-from horae.policy.flow_words import activity_words, words
+from horae.policy.flow_summary import activity_words, words
 
 
 class ActivityView(View, frozen=True):

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import msgspec
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.attempt_logs import lines_of
 from horae.app.field_checks import check_owner, check_text, moment_ms
 from horae.app.flow_views import (
@@ -26,6 +25,7 @@ from horae.app.flow_views import (
     run_view,
     summary,
 )
+from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope
 from horae.app.page import MAX_BYTES, Page, cursor_of, number_before, page_limit, place_of, read_newest
 from horae.checked import converted
@@ -42,7 +42,7 @@ from horae.errors import (
 )
 from horae.flow.definition import Flow
 from horae.flow.json_text import json_text
-from horae.flow.phase_rules import MAX_KEPT, MAX_NAME, MAX_PAYLOAD, is_name
+from horae.flow.phase_permissions import MAX_KEPT, MAX_NAME, MAX_PAYLOAD, is_name
 from horae.flow_model import (
     EventStatus,
     FlowEvent,
@@ -56,10 +56,10 @@ from horae.flow_model import (
     StoredFlow,
 )
 from horae.model import LogLine
-from horae.policy.flow_choice import queued
 from horae.policy.flow_explain import explain, run_now_refusal
-from horae.policy.flow_phases import may_be_skipped
-from horae.policy.flow_trouble import SKIPPED, Answer, after_reconciliation, retried
+from horae.policy.flow_failure_handling import SKIPPED, Answer, after_reconciliation, retried
+from horae.policy.flow_next_handler import queued
+from horae.policy.flow_phase_transitions import may_be_skipped
 from horae.store.flow_queries import LAST_NUMBER, FlowRecords
 from horae.store.tables import FlowSignal
 

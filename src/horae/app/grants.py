@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import msgspec
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.field_checks import check_owner, future_ms
+from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, page_limit, place_of
 from horae.errors import (

@@ -11,10 +11,10 @@ from importlib.metadata import EntryPoints, entry_points
 import msgspec
 
 from horae.app.graph_execution import GraphExecution
-from horae.app.graph_memory import GraphMemoryTable
+from horae.app.graph_state import GraphMemoryTable
 from horae.config import Config
 from horae.errors import ConfigError
-from horae.executor.graph import Execution
+from horae.executor.graph_executor import Execution
 from horae.executor.graph_provider_port import GraphProvider
 
 GROUP = "horae.graphs"
@@ -62,6 +62,6 @@ def execution_of(config: Config, here: GraphExecution, now: Callable[[], int]) -
     """The executing side: another service if the settings name one, else this process."""
     if not config.graph_execution_url:
         return here
-    from horae.executor.remote_graph_execution import RemoteExecution  # noqa: PLC0415 - needs an HTTP client
+    from horae.executor.remote_graph_client import RemoteExecution  # noqa: PLC0415 - needs an HTTP client
 
     return RemoteExecution(config, here.graphs, now)

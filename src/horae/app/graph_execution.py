@@ -18,7 +18,7 @@ from horae.app.accounts import Billing
 from horae.app.grants import valid_grant
 from horae.clock import Clock
 from horae.errors import ExecutionInProgressError, GraphError, IdempotencyMismatchError, NoCreditError
-from horae.executor.graph import Watch
+from horae.executor.graph_executor import Watch
 from horae.executor.graph_provider_port import Caller, GraphRouter, KeptEvents, UsageEvent, drain
 from horae.executor.stored_output import kept_failure, kept_result, secrets_in, without
 from horae.grant_model import (
@@ -31,7 +31,7 @@ from horae.grant_model import (
 )
 from horae.json_bounds import MAX_INTEGER
 from horae.model import Reason
-from horae.policy.execution_requests import (
+from horae.policy.graph_requests import (
     InProgress,
     Mismatch,
     New,
@@ -41,7 +41,7 @@ from horae.policy.execution_requests import (
     judge_request,
 )
 from horae.store.port import Transaction
-from horae.store.transaction_concurrency import StoreAccess
+from horae.store.transaction_limit import StoreAccess
 
 MAX_UNIT_LENGTH = 200
 ASK_AGAIN_AFTER = 2

@@ -9,24 +9,24 @@ from uuid import uuid4
 
 import msgspec
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
+from horae.app.decorator_options import policies_of, time_of_once
 from horae.app.field_checks import check_id
 from horae.app.flows import Flows
 from horae.app.grants import Grants
+from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope
 from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
 from horae.app.schedule_creation import Creation, Creator
 from horae.app.schedule_draft import NewSchedule
-from horae.app.schedule_options import policies_of, time_of_once
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums
 from horae.app.why import Why
 from horae.app.workflows import Workflows
 from horae.errors import ScheduleNotFoundError
-from horae.executor.registry import ActionLike
+from horae.executor.action_registry import ActionLike
 from horae.model import Schedule
 from horae.policies import Policies, PolicyFields
 from horae.spec.duration import Duration

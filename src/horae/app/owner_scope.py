@@ -10,9 +10,9 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from horae.app.accounts import Accounts, Billing, UsageTable
-from horae.app.evaluation import Answers, Evaluator
 from horae.app.field_checks import check_owner
 from horae.app.page import Page, cursor_of, fitting, page_limit
+from horae.app.spec_evaluation import Answers, Evaluator
 from horae.config import Config
 from horae.engine.flow_host import FlowHost
 from horae.errors import (
@@ -23,8 +23,8 @@ from horae.errors import (
     ScheduleUnreadableError,
     UnknownActionError,
 )
-from horae.executor.registry import Executors
-from horae.executor.sealing import Sealer
+from horae.executor.action_registry import Executors
+from horae.executor.secret_sealing import Sealer
 from horae.model import (
     OPERATOR,
     Action,
@@ -38,7 +38,7 @@ from horae.model import (
     schedule_key,
 )
 from horae.store.port import Filter, Transaction
-from horae.store.transaction_concurrency import StoreAccess
+from horae.store.transaction_limit import StoreAccess
 
 T = TypeVar("T")
 L = TypeVar("L", Run, UnstartedRange, Backfill, Version)

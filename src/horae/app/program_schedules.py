@@ -11,14 +11,14 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from horae.app.argument_checks import checked_call
 from horae.app.bulk import BATCH, change_batch
+from horae.app.decorator_options import CatchUpLike, Times, policies_of, spec_of
+from horae.app.operation_arguments import checked_call
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_draft import NewSchedule, calendar_names, draft, shared_calendars
+from horae.app.schedule_edits import Edit
 from horae.app.schedule_fields import SpecLike, Words
-from horae.app.schedule_options import CatchUpLike, Times, policies_of, spec_of
 from horae.app.schedules import Schedules
-from horae.app.update import Edit
 from horae.errors import (
     DefinitionConflictError,
     InvalidInputError,

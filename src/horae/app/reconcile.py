@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from horae.app.manual_starts import given_up
 from horae.app.owner_scope import OwnerScope
-from horae.engine.grant_revocation import revoke_grants
+from horae.app.triggers_and_backfills import given_up
+from horae.engine.removed_schedule_grants import revoke_grants
 from horae.errors import (
     SpecError,
     TaskInvalidStructureError,
@@ -24,8 +24,8 @@ from horae.model import UNREADABLE, Action, Reason, Run, Schedule, State
 from horae.policy.face_defaults import declarative
 from horae.policy.reconcile_plan import DesiredTask, StoredTask, TaskClass, TaskPlan, plan_tasks
 from horae.spec import PosixCron
-from horae.store.mapping import to_json
 from horae.store.port import Transaction
+from horae.store.row_mapping import to_json
 from horae.store.tables import RawSchedule
 
 __all__ = ["DesiredTask", "Reconciliation", "TaskClass", "Tasks"]

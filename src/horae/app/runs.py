@@ -8,16 +8,16 @@ from typing import Any
 
 import msgspec
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.attempt_logs import log_page
 from horae.app.field_checks import window_ms
 from horae.app.ledger_search import search_ledger
-from horae.app.manual_starts import Trigger, start_trigger
+from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, page_limit, place_of
+from horae.app.triggers_and_backfills import Trigger, start_trigger
 from horae.app.views import RunHistory
 from horae.checked import converted
-from horae.engine.external_reports import Report, check_report, stop_reported, take_report
+from horae.engine.external_worker_reports import Report, check_report, stop_reported, take_report
 from horae.errors import RerunRefusedError
 from horae.model import (
     WAITING,

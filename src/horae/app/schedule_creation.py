@@ -8,11 +8,11 @@ from functools import partial
 
 import msgspec
 
-from horae.app.evaluation import answered
-from horae.app.graph_grants import granted, grants_for
-from horae.app.manual_starts import slots_of, start_backfills, start_trigger
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.schedule_draft import NewSchedule, calendar_names, draft, shared_calendars
+from horae.app.schedule_grants import granted, grants_for
+from horae.app.spec_evaluation import answered
+from horae.app.triggers_and_backfills import slots_of, start_backfills, start_trigger
 from horae.errors import HoraeError, LimitExceededError, ScheduleExistsError
 from horae.grant_model import Grant
 from horae.model import Action, Schedule, ScheduleKey

@@ -17,7 +17,6 @@ from horae.app.field_checks import (
     check_text,
     stored_json,
 )
-from horae.app.manual_starts import BackfillFields, BackfillRequest, Trigger, TriggerFields
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_fields import (
     GIVEN,
@@ -27,8 +26,9 @@ from horae.app.schedule_fields import (
     SpecLike,
     stored_fields,
 )
+from horae.app.triggers_and_backfills import BackfillFields, BackfillRequest, Trigger, TriggerFields
 from horae.errors import InvalidInputError, UnknownCalendarError
-from horae.executor.registry import ActionLike
+from horae.executor.action_registry import ActionLike
 from horae.model import MAX_ID_FORMAT_LENGTH, Action, Schedule, ScheduleKey, State, schedule_key
 from horae.policy.catch_up import fire_instant
 from horae.policy.ledger_changes import action_id

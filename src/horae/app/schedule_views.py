@@ -11,13 +11,13 @@ import msgspec
 from horae.app.fire_times import fire_time, next_time, nominal_times
 from horae.app.graph_schedules import graph_fields, graph_run
 from horae.app.page import Page
+from horae.app.schedule_edits import Resumed
 from horae.app.schedule_fields import ScheduleFields, about, reference, with_fields
 from horae.app.schedule_warnings import schedule_warnings
-from horae.app.update import Resumed
 from horae.app.view_base import PageView, View, view_of, whole
 from horae.app.views import BackfillView, RunView
 from horae.errors import HoraeError
-from horae.executor.sealing import redact
+from horae.executor.secret_sealing import redact
 from horae.model import Counts, Policies, Run, Schedule, UnstartedRange, Version, instant
 from horae.spec import Spec
 

@@ -10,28 +10,15 @@ from typing import Any, Unpack
 
 import msgspec
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.bulk import Change, change_all
-from horae.app.descriptions import read_descriptions
 from horae.app.field_checks import check_jitter, check_number, check_text, future_ms, moment
-from horae.app.manual_starts import (
-    BackfillRequest,
-    Trigger,
-    cancelled_backfill,
-    given_up,
-    slots_of,
-    start_backfills,
-    start_trigger,
-)
+from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import MAX_BYTES, Page, cursor_of, fitting, page_limit, place_of
-from horae.app.repair import faults_of, repaired, unreadable_schedules
 from horae.app.schedule_creation import Creation, Creator
+from horae.app.schedule_descriptions import read_descriptions
 from horae.app.schedule_draft import CreateFields, NewSchedule, read_spec, shared_calendars
-from horae.app.schedule_fields import SpecLike
-from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_preview, times_view
-from horae.app.schedule_warnings import schedule_warnings, warn_program
-from horae.app.update import (
+from horae.app.schedule_edits import (
     Edit,
     Resumed,
     UpdateFields,
@@ -44,8 +31,21 @@ from horae.app.update import (
     resumed_schedule,
     standing,
 )
+from horae.app.schedule_fields import SpecLike
+from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_preview, times_view
+from horae.app.schedule_warnings import schedule_warnings, warn_program
+from horae.app.triggers_and_backfills import (
+    BackfillRequest,
+    Trigger,
+    cancelled_backfill,
+    given_up,
+    slots_of,
+    start_backfills,
+    start_trigger,
+)
+from horae.app.unreadable_schedules import faults_of, repaired, unreadable_schedules
 from horae.checked import converted
-from horae.engine.grant_revocation import revoke_grants
+from horae.engine.removed_schedule_grants import revoke_grants
 from horae.errors import (
     ConflictTokenMismatchError,
     HoraeError,
@@ -54,7 +54,7 @@ from horae.errors import (
     ScheduleNotFoundError,
     UnknownActionError,
 )
-from horae.executor.registry import ActionLike
+from horae.executor.action_registry import ActionLike
 from horae.model import (
     GRAPH,
     Backfill,

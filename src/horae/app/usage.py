@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.field_checks import window_ms
+from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope
 from horae.app.page import page_limit
 from horae.checked import converted

@@ -7,13 +7,13 @@ from datetime import datetime
 from functools import partial
 from typing import NamedTuple
 
-from horae.app.argument_checks import checks_arguments
-from horae.app.descriptions import waiting_starts
-from horae.app.evaluation import Answers
 from horae.app.field_checks import check_number
+from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope
+from horae.app.schedule_descriptions import waiting_starts
 from horae.app.schedule_draft import read_spec, shared_calendars
 from horae.app.schedule_fields import SpecLike
+from horae.app.spec_evaluation import Answers
 from horae.errors import InvalidInputError, ScheduleNotFoundError
 from horae.model import Schedule, ScheduleKey, UnstartedRange, owner_and_id
 from horae.policy.explain import Explanation, Facts, InForce, explain, holds, in_force, run_ids_at

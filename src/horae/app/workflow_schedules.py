@@ -10,8 +10,8 @@ import msgspec
 
 from horae.app.field_checks import check_id, check_number
 from horae.app.schedule_draft import NewSchedule
+from horae.app.schedule_edits import Edit
 from horae.app.schedule_fields import about
-from horae.app.update import Edit
 from horae.checked import input_error
 from horae.config import Config
 from horae.engine.workflow_executor import WORKFLOW, WorkflowInput

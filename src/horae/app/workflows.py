@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
-from horae.app.argument_checks import checks_arguments
 from horae.app.bulk import BATCH
 from horae.app.field_checks import check_text, moment_ms, stored_json
+from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, cursor_of, page_limit, place_of
 from horae.app.schedule_creation import insert_drafted
 from horae.app.schedule_draft import NewSchedule, draft
+from horae.app.schedule_edits import apply_edit
 from horae.app.schedules import remove_schedule
-from horae.app.update import apply_edit
 from horae.app.workflow_schedules import ScheduleInput, edit_of, new_schedule, read_input
 from horae.engine.workflow_attempt import fired_triggers
 from horae.engine.workflow_executor import WORKFLOW, WorkflowInput, may_run, workflow_of

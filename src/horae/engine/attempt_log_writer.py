@@ -13,7 +13,7 @@ from horae.config import Config
 from horae.errors import StoreUnavailableError
 from horae.executor.attempt_log import AttemptLog, LogBounds
 from horae.model import Run
-from horae.store.transaction_concurrency import StoreAccess
+from horae.store.transaction_limit import StoreAccess
 
 BATCH_LOGS = 100
 """How many attempts' logs one transaction writes."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from horae.engine.failure_log import log_failures
+from horae.engine.attempt_failure_log import log_failures
 from horae.model import (
     GRAPH,
     Attempt,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from horae.errors import StaleClaimError
 from horae.model import Run
-from horae.store.transaction_concurrency import StoreAccess
+from horae.store.transaction_limit import StoreAccess
 
 MAX_TOGETHER = 500
 """How many attempts share a transaction at most."""

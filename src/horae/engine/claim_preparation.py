@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from horae.errors import NotStartedError
+from horae.executor.executor_database import Claim
 from horae.executor.port import Executor
-from horae.executor.schedule_database import Claim
 from horae.executor.stored_output import kept_json
 from horae.model import Checkpoint, Denial, Run
 from horae.store.port import Transaction

@@ -15,8 +15,8 @@ from typing import NoReturn
 
 from horae.clock import Clock
 from horae.config import Config
+from horae.engine.attempt_failure_log import log_unrecorded
 from horae.engine.decider import Decider, NodeServices, all_of
-from horae.engine.failure_log import log_unrecorded
 from horae.engine.maintenance import Maintenance, MaintenanceReport
 from horae.engine.membership import Membership
 from horae.engine.observer import Observer, Observers

@@ -13,8 +13,8 @@ import msgspec
 from horae.engine.flow_phase_writer import FlowJournal, ReservationLostError
 from horae.engine.worker import Decided
 from horae.errors import StaleClaimError
+from horae.executor.attempt_context import RunningAttempt
 from horae.executor.attempt_log import AttemptLogger
-from horae.executor.context import RunningAttempt
 from horae.executor.stored_output import kept_failure
 from horae.executor.tracebacks import traceback_text, without_own_frames
 from horae.flow.contexts import EventSource, FlowContext, Published
@@ -22,7 +22,7 @@ from horae.flow.definition import Flow, Handler
 from horae.flow.failures import Failure, HandlerStopped, classify
 from horae.flow.handler_values import Applied, Input, NotApplied, Outcome, Prepared, Reservation, Unknown
 from horae.flow.json_text import json_text
-from horae.flow.phase_rules import MAX_KEPT, MAX_RESERVED, MAX_TITLE, Part
+from horae.flow.phase_permissions import MAX_KEPT, MAX_RESERVED, MAX_TITLE, Part
 from horae.flow_model import (
     EventStatus,
     FailureKind,
@@ -34,8 +34,8 @@ from horae.flow_model import (
     Phase,
     PreparedRecord,
 )
-from horae.policy.flow_choice import wake_time
-from horae.policy.flow_trouble import Answer
+from horae.policy.flow_failure_handling import Answer
+from horae.policy.flow_next_handler import wake_time
 from horae.store.flow_queries import RunMove
 
 _log = logging.getLogger("horae.flows")

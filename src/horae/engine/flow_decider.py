@@ -17,9 +17,9 @@ from horae.engine.flow_host import FlowHost, HostedFlow
 from horae.engine.flow_phase_writer import FlowJournal
 from horae.engine.flow_results import FlowResults, ReservationsGoneError
 from horae.engine.worker import Launch
-from horae.executor.context import RunningAttempt
+from horae.executor.attempt_context import RunningAttempt
 from horae.flow.definition import Handler
-from horae.flow.phase_rules import DEFAULT_PEEK
+from horae.flow.phase_permissions import DEFAULT_PEEK
 from horae.flow_model import (
     FlowEvent,
     FlowRun,
@@ -32,8 +32,8 @@ from horae.flow_model import (
     flow_run_id,
 )
 from horae.model import AUTOMATIC, AttemptResult, Overlap, Run, ScheduleKey, Status, Timeouts
-from horae.policy.flow_choice import begun, choose, due_handlers, published
-from horae.policy.flow_trouble import without_handler
+from horae.policy.flow_failure_handling import without_handler
+from horae.policy.flow_next_handler import begun, choose, due_handlers, published
 from horae.store.flow_queries import FlowRecords, Probe
 from horae.store.port import Store, Transaction
 

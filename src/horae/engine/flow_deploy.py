@@ -7,8 +7,8 @@ import msgspec
 from horae.errors import FlowRefusedError
 from horae.flow.definition import Flow
 from horae.flow_model import FlowDefinition, FlowStatus, HandlerKind, Lane, Recovery, StoredFlow
-from horae.policy.flow_choice import deployed, published
-from horae.policy.flow_trouble import retried
+from horae.policy.flow_failure_handling import retried
+from horae.policy.flow_next_handler import deployed, published
 from horae.store.flow_queries import FlowRecords
 
 _replace = msgspec.structs.replace

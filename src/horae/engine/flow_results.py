@@ -29,9 +29,15 @@ from horae.flow_model import (
     flow_run_id,
 )
 from horae.model import AttemptEnd, AttemptResult
-from horae.policy.flow_choice import clamped, committed, published
-from horae.policy.flow_phases import judge
-from horae.policy.flow_trouble import Answer, after_failure, after_fix, after_reconciliation, needs_person
+from horae.policy.flow_failure_handling import (
+    Answer,
+    after_failure,
+    after_fix,
+    after_reconciliation,
+    needs_person,
+)
+from horae.policy.flow_next_handler import clamped, committed, published
+from horae.policy.flow_phase_transitions import judge
 from horae.store.flow_queries import FlowRecords
 from horae.store.port import Transaction
 from horae.store.tables import FlowState

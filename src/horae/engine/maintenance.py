@@ -10,7 +10,7 @@ import msgspec
 from horae.config import Config
 from horae.engine.attempt_results import Recorded
 from horae.engine.decider import Decider, all_of
-from horae.engine.external_reports import end_overdue, stop_reported
+from horae.engine.external_worker_reports import end_overdue, stop_reported
 from horae.model import WAITING, Node, Policies, Retention, Schedule, ScheduleKey, Status
 from horae.policy.slot_times import next_slot_ms
 from horae.spec import Spec

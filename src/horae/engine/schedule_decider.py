@@ -11,7 +11,7 @@ import msgspec
 
 from horae.engine.attempt_results import record
 from horae.engine.decider import Batch, Decider, NodeServices, all_of
-from horae.engine.grant_revocation import revoke_grants
+from horae.engine.removed_schedule_grants import revoke_grants
 from horae.engine.worker import Launch
 from horae.errors import SpecError, SpecTooCostlyError
 from horae.grant_model import Grant

@@ -16,9 +16,9 @@ import msgspec
 
 from horae.engine.claim_preparation import prepare
 from horae.errors import GraphError, LeftToOtherNodeError, NotAdmittedError, NotStartedError
+from horae.executor.action_registry import Executors
+from horae.executor.attempt_context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoints
 from horae.executor.attempt_log import AttemptLog, capture_standard_logging, collect_in
-from horae.executor.context import Accepted, Context, KeepToken, RunningAttempt, SaveCheckpoints
-from horae.executor.registry import Executors
 from horae.executor.stored_output import kept_failure, kept_result
 from horae.executor.tracebacks import traceback_text, without_own_frames
 from horae.model import (

@@ -16,7 +16,7 @@ import msgspec
 from horae.engine.workflow_node import NodeCall, NodeCalls, WorkflowServices
 from horae.engine.workflow_scope import Scope
 from horae.errors import ExpressionError, InvalidInputError, LimitExceededError, NodeFailedError
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.policy.workflow_progress import (
     NodeEnd,
     Progress,

@@ -14,15 +14,15 @@ from horae.engine.workflow_attempt import WorkflowRun
 from horae.engine.workflow_node import WorkflowServices
 from horae.engine.workflow_scope import Scope
 from horae.errors import LeftToOtherNodeError, NotAdmittedError, NotStartedError, StaleClaimError
+from horae.executor.attempt_context import Context
 from horae.executor.checkpoints import CheckpointBounds
-from horae.executor.context import Context
 from horae.executor.expression_pool import ExpressionPool
-from horae.executor.function import FunctionExecutor, call_in_thread, is_coroutine_function
+from horae.executor.function_executor import FunctionExecutor, call_in_thread, is_coroutine_function
 from horae.executor.port import Executor
 from horae.model import Action, Node, Origin, OriginKind, Reason, Run
-from horae.store.transaction_concurrency import StoreAccess
+from horae.store.transaction_limit import StoreAccess
 from horae.workflow.document import ActionNode
-from horae.workflow.interfaces import Dag, DagExecutor, RunLauncher, RunMeta, WorkflowStore
+from horae.workflow.ports import Dag, DagExecutor, RunLauncher, RunMeta, WorkflowStore
 from horae.workflow.regions import Plan
 from horae.workflow.validate import read_workflow, stored_plan
 

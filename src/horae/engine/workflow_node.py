@@ -11,9 +11,9 @@ import msgspec
 from horae.clock import Clock
 from horae.config import Config
 from horae.errors import ExpressionError, NotStartedError, StaleClaimError
-from horae.executor.context import Accepted, Context
+from horae.executor.action_registry import Executors
+from horae.executor.attempt_context import Accepted, Context
 from horae.executor.node_context import NodeContext
-from horae.executor.registry import Executors
 from horae.executor.stored_output import kept_failure, kept_json
 from horae.policy.retry import backoff
 from horae.spec.duration import milliseconds

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from horae.config import Config
-from horae.executor.command import CommandExecutor, read_commands
-from horae.executor.http import HttpExecutor
+from horae.executor.command_executor import CommandExecutor, read_commands
+from horae.executor.http_executor import HttpExecutor
 from horae.executor.named_request import NamedRequestExecutor, read_requests
 from horae.executor.port import Executor
 from horae.model import GRAPH, TEMPORAL_WORKFLOW
@@ -20,7 +20,7 @@ def builtin_executors(config: Config, now: Callable[[], int], address: str) -> l
     named = NamedRequestExecutor(read_requests(config), http)
     executors: list[Executor] = [http, named, CommandExecutor(read_commands(config), config.output_limit)]
     if config.temporal_forward:
-        from horae.executor.temporal_forwarding import ForwardingExecutor  # noqa: PLC0415 - an extra
+        from horae.executor.temporal_workflow_start import ForwardingExecutor  # noqa: PLC0415 - an extra
 
         executors.append(ForwardingExecutor(config.temporal_forward, config.temporal_forward_token))
     return executors

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from horae.errors import InvalidActionError, InvalidInputError
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 
 ActionFunction = Callable[..., Any]
 """A plain or a coroutine function. It may take the context, and keys of the input by their names."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from horae.errors import HandOffFailedError, NotStartedError
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.executor.port import Executor
 
 FIRST_POLL_S, MAX_POLL_S = 0.02, 1.0

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from horae.errors import DestinationRefusedError, InvalidInputError
 from horae.executor.http_destination import Destinations, target_of
-from horae.executor.sealing import HIDDEN
+from horae.executor.secret_sealing import HIDDEN
 from horae.spec.duration import Duration, DurationFields, milliseconds
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD")

@@ -7,9 +7,9 @@ from typing import Any
 
 from horae.config import Config
 from horae.errors import InvalidInputError
-from horae.executor.context import Context
-from horae.executor.http import HttpExecutor
+from horae.executor.attempt_context import Context
 from horae.executor.http_destination import Destinations
+from horae.executor.http_executor import HttpExecutor
 from horae.executor.http_options import HttpRequest, check_request
 from horae.executor.operator_files import read_named
 from horae.executor.port import Executor

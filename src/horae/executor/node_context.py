@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from horae.errors import NotStartedError
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.model import Run
 
 USER_PREFIX = "user:"

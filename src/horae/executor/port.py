@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from horae.executor.attempt_context import Context
 from horae.executor.checkpoints import DEFAULT_BOUNDS, CheckpointBounds
-from horae.executor.context import Context
-from horae.executor.schedule_database import Claim, Database, Statements
+from horae.executor.executor_database import Claim, Database, Statements
 from horae.model import Action, Denial, Run
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 
 from horae.errors import InvalidInputError, MissingExtraError, NotStartedError
-from horae.executor.context import work_id_of
+from horae.executor.attempt_context import work_id_of
+from horae.executor.executor_database import POSTGRESQL, Claim, Database, Statements
 from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor, arguments
-from horae.executor.schedule_database import POSTGRESQL, Claim, Database, Statements
 from horae.model import BETWEEN, Action, Overlap, Run
 
 try:

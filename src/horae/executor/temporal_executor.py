@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
 from horae.errors import MissingExtraError, NotStartedError
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor
 
 try:

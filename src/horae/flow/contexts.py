@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 from horae.flow.failures import Failure, HandlerStopped, classify
 from horae.flow.handler_values import Event, Input
 from horae.flow.json_text import json_text
-from horae.flow.phase_rules import (
+from horae.flow.phase_permissions import (
     ALLOWED,
     DEFAULT_PEEK,
     MAX_NAME,

@@ -16,7 +16,7 @@ from horae.errors import HoraeError, InvalidFlowError
 from horae.flow.contexts import MutateContext, NextContext, PrepareContext, ProducerContext, ReconcileContext
 from horae.flow.handler_values import Applied, NotApplied, Outcome, Prepared, Unknown
 from horae.flow.json_text import Typed
-from horae.flow.phase_rules import MAX_NAME, is_name
+from horae.flow.phase_permissions import MAX_NAME, is_name
 from horae.flow_model import FlowDefinition, HandlerDefinition, HandlerKind
 from horae.spec import Spec
 from horae.spec.duration import Duration, milliseconds

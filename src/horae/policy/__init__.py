@@ -7,8 +7,8 @@ Schedules
     - ``overlap.py``: which of them start, wait, are skipped or replace a running one?
     - ``pause.py``, ``resumption.py``, ``backfill.py``: what does a pause skip, what does resuming start, which backfill slots are next?
     - ``decide.py``, ``ledger_changes.py``: all of the above as one decision for one schedule; the rows that it writes.
-    - ``spec_change.py``, ``undecided.py``: which slots stay due after an edit; which slots are not decided yet?
-    - ``upcoming.py``, ``forecast.py``: which coming slots will start; how many starts does each coming minute have?
+    - ``spec_change.py``, ``undecided_spec.py``: which slots stay due after an edit; which slots are not decided yet?
+    - ``upcoming_starts.py``, ``forecast.py``: which coming slots will start; how many starts does each coming minute have?
     - ``explain.py``, ``reason.py``: why did a moment run or not run, or why will it?
     - ``reconcile_plan.py``: what changes when a declarative program registers its tasks again?
 
@@ -16,12 +16,12 @@ Runs
     - ``admission.py``, ``outcome.py``, ``retry.py``: may a claimed run still start, what does its end mean, is there another attempt?
     - ``rerun.py``: which ended runs may be run again, and with which input?
     - ``lifecycle.py``: which status may follow which?
-    - ``grants.py``, ``execution_requests.py``: does a grant still allow a graph to run; is an execution request new, running, done or in conflict?
+    - ``grants.py``, ``graph_requests.py``: does a grant still allow a graph to run; is an execution request new, running, done or in conflict?
 
 Flows and workflows
-    - ``flow_phases.py``, ``flow_trouble.py``: the phases of a run and the meaning of each failure; backoff, reconciliation and fixes.
-    - ``flow_choice.py``: which handler runs next, when does the flow wake, what does a commit or a deploy make due?
-    - ``flow_words.py``, ``flow_explain.py``: a flow in plain words; why did it run or not run at a moment?
+    - ``flow_phase_transitions.py``, ``flow_failure_handling.py``: the phases of a run and the meaning of each failure; backoff, reconciliation and fixes.
+    - ``flow_next_handler.py``: which handler runs next, when does the flow wake, what does a commit or a deploy make due?
+    - ``flow_summary.py``, ``flow_explain.py``: a flow in plain words; why did it run or not run at a moment?
     - ``workflow_progress.py``, ``workflow_states.py``: which nodes run now, are skipped or lost; the state of each node.
 
 Limits and units

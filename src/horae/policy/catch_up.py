@@ -24,7 +24,7 @@ from horae.policy.slot_times import (
     previous_slot_ms,
     slots_ms,
 )
-from horae.policy.undecided import UndecidedSpec
+from horae.policy.undecided_spec import UndecidedSpec
 from horae.spec import Spec
 from horae.spec.duration import milliseconds
 

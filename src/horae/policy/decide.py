@@ -35,7 +35,7 @@ from horae.policy import pause
 from horae.policy.catch_up import Due, Slot, Unstarted, find_due, skip_due, window_ms_of
 from horae.policy.ledger_changes import Changes, Decision, new_run
 from horae.policy.overlap import Start, Verdict, judge_overlap
-from horae.policy.undecided import undecided
+from horae.policy.undecided_spec import undecided
 from horae.spec import Spec
 from horae.spec.duration import milliseconds
 

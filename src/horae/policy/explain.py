@@ -31,8 +31,8 @@ from horae.policy.ledger_changes import run_id
 from horae.policy.pause import pause_skips
 from horae.policy.reason import SENTENCES
 from horae.policy.slot_times import count_slots, is_slot
-from horae.policy.undecided import is_undecided, undecided
-from horae.policy.upcoming import outlook
+from horae.policy.undecided_spec import is_undecided, undecided
+from horae.policy.upcoming_starts import outlook
 from horae.spec import Spec
 from horae.spec.duration import duration_text
 from horae.spec.why import Code, Standing

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from horae.flow_model import FlowDefinition, FlowRun, FlowStatus, HandlerKind, Lane
-from horae.policy.flow_choice import NO_MARK, is_due
-from horae.policy.flow_words import issue_words, within
+from horae.policy.flow_next_handler import NO_MARK, is_due
+from horae.policy.flow_summary import issue_words, within
 
 JUST_AFTER_MS = 5000
 """A run that begins within this time after a moment counts as having run at that moment."""

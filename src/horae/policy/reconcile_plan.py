@@ -14,7 +14,7 @@ from horae.policy.catch_up import Slot, leave_behind, next_fire_ms
 from horae.policy.face_defaults import declarative
 from horae.policy.ledger_changes import new_run, unstarted_ranges
 from horae.policy.slot_times import previous_slot_ms
-from horae.policy.undecided import undecided
+from horae.policy.undecided_spec import undecided
 from horae.spec import Spec
 
 MINUTE_MS = 60_000

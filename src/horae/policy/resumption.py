@@ -15,7 +15,7 @@ from horae.policy.decide import decide
 from horae.policy.lifecycle import ENDED
 from horae.policy.reason import SENTENCES
 from horae.policy.slot_times import count_slots_within_budget
-from horae.policy.undecided import undecided
+from horae.policy.undecided_spec import undecided
 from horae.spec import Spec
 
 

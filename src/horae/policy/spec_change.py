@@ -7,7 +7,7 @@ import msgspec
 from horae.model import Carried, Reason, Schedule
 from horae.policy.catch_up import Unstarted, fire_instant, leave_behind, window_ms_of
 from horae.policy.slot_times import all_but, is_slot, next_slot_ms, slots_ms
-from horae.policy.undecided import UndecidedSpec, undecided
+from horae.policy.undecided_spec import UndecidedSpec, undecided
 from horae.spec import Spec
 
 MAX_CARRIED = 1000

@@ -8,10 +8,10 @@ The files in reading order:
 - ``cron_field.py``, ``cron.py``: one cron field as bits; the three dialects. ``calendar_bits.py``: the form that crons and calendars compile to.
 - ``document.py``, ``duration.py``, ``compiled.py``: the JSON document that users write; durations; the checked meaning of a document.
 - ``canonical.py``, ``english.py``: the canonical form of a spec; its English sentence.
-- ``civil_set.py``, ``day_search.py``, ``civil_interval.py``: the labels that match, with the days of a year as one integer; the search by
+- ``civil_set.py``, ``day_search.py``, ``wall_clock_interval.py``: the labels that match, with the days of a year as one integer; the search by
   windows of days; where an interval meets a set of labels.
-- ``rrule_text.py``, ``rrule_days.py``, ``rrule.py``, ``listed_times.py``: the text, days and times of an RRULE; single times.
-- ``zone.py``, ``zone_names.py``: a zone is a list of changes; hints for unknown names. ``clock_change.py``: labels to instants
+- ``rrule_parser.py``, ``rrule_days.py``, ``rrule.py``, ``listed_times.py``: the text, days and times of an RRULE; single times.
+- ``zone.py``, ``zone_suggestions.py``: a zone is a list of changes; hints for unknown names. ``clock_change.py``: labels to instants
   under ``gap`` and ``fold``; the effect of a change in words.
 - ``interval.py``, ``sources.py``, ``spec.py``: progressions of instants; the sources of a spec; ``Spec`` with ``next_after``, ``previous``
   and ``between``.

@@ -29,7 +29,7 @@ from horae.spec.document import (
     SpecDocument,
 )
 from horae.spec.duration import Duration, element_milliseconds
-from horae.spec.rrule_text import read_rrule
+from horae.spec.rrule_parser import read_rrule
 from horae.spec.zone import load_zone
 
 MOST = {"crons": 100, "calendars": 100, "intervals": 20, "rrules": 20, "exclude": 100, "times": 1000}

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from horae.spec.budget import charge
 from horae.spec.calendar_bits import decoded
 from horae.spec.civil import DAY, joined, lowest, members
-from horae.spec.civil_interval import Stride
+from horae.spec.wall_clock_interval import Stride
 
 NARROWEST, WIDEST = 32, 8192
 """The width in days of a search's first window, and of its widest one after windows without a match."""

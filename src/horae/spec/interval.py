@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterator
 
 from horae.spec.civil import END, START, every_nth_bit
-from horae.spec.civil_interval import Stride
 from horae.spec.civil_set import CivilSet
 from horae.spec.day_search import NARROWEST, WIDEST, DayRule, Group
+from horae.spec.wall_clock_interval import Stride
 from horae.spec.zone import Zone
 
 

@@ -24,11 +24,11 @@ from horae.spec.civil import (
     members,
     months_of,
 )
-from horae.spec.civil_interval import Stride
 from horae.spec.civil_set import CivilSet
 from horae.spec.day_search import NARROWEST, WIDEST, DayRule, Group
 from horae.spec.rrule_days import RuleDays
-from horae.spec.rrule_text import RANGES, SUB_DAILY, WEEKDAYS, numbers_of, weekdays_of
+from horae.spec.rrule_parser import RANGES, SUB_DAILY, WEEKDAYS, numbers_of, weekdays_of
+from horae.spec.wall_clock_interval import Stride
 
 _NARROWED_KEPT = 128
 DAY_PARTS = ("BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS")

@@ -16,7 +16,7 @@ from horae.spec.compiled import Elements, Every
 from horae.spec.interval import Interval, ThinnedInterval
 from horae.spec.listed_times import Instants, Labels
 from horae.spec.rrule import Recurrence
-from horae.spec.rrule_text import SUB_DAILY, read_rrule
+from horae.spec.rrule_parser import SUB_DAILY, read_rrule
 from horae.spec.zone import load_zone
 
 

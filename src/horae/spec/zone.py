@@ -23,7 +23,7 @@ import tzdata
 
 from horae.errors import UnknownTimezoneError
 from horae.spec.civil import DAY, END, FIRST_YEAR, LAST_YEAR, START, day_number
-from horae.spec.zone_names import suggestion
+from horae.spec.zone_suggestions import suggestion
 
 TZDATA_VERSION: str = tzdata.IANA_VERSION
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 
 from horae.model import Backfill, ScheduleKey
 from horae.store.queries import Queries
-from horae.store.statements import NEWEST
+from horae.store.statement_execution import NEWEST
 from horae.store.tables import BACKFILL
 
 

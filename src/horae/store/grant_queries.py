@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 
 from horae.grant_model import Account, ExecutionOutcome, ExecutionRecord, Grant, Usage, UsageSum
 from horae.model import ScheduleKey
-from horae.store.mapping import to_json
 from horae.store.queries import Queries
+from horae.store.row_mapping import to_json
 from horae.store.tables import ACCOUNT, EXECUTION, GRANT, USAGE
 
 

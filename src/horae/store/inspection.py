@@ -81,10 +81,10 @@ async def _inspect_postgres(url: str, schema: str, now: Callable[[], int]) -> He
     except ModuleNotFoundError:
         raise MissingExtraError("postgres", "asyncpg") from None
     from horae.store.postgres import node_of  # noqa: PLC0415
-    from horae.store.postgres.connection_reason import connection_reason  # noqa: PLC0415
+    from horae.store.postgres.connection_errors import connection_reason  # noqa: PLC0415
     from horae.store.postgres.dialect import POSTGRES  # noqa: PLC0415
-    from horae.store.postgres.pooler import check_sessions  # noqa: PLC0415
-    from horae.store.postgres.setup import set_session, version_of  # noqa: PLC0415
+    from horae.store.postgres.pooler_detection import check_sessions  # noqa: PLC0415
+    from horae.store.postgres.schema_setup import set_session, version_of  # noqa: PLC0415
 
     try:
         await check_sessions(url)

@@ -22,7 +22,7 @@ from horae.model import (
     instant,
 )
 from horae.store.run_queries import RunQueries
-from horae.store.statements import NEWEST
+from horae.store.statement_execution import NEWEST
 from horae.store.tables import ATTEMPT, ATTEMPT_LOG, CHECKPOINT, LAST_OUTCOME, UNSTARTED_RANGE
 
 

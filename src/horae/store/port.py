@@ -25,7 +25,7 @@ from horae.store.grant_queries import GrantQueries
 from horae.store.ledger_queries import LatestOutcome, LedgerQueries, RetentionBounds
 from horae.store.run_queries import LedgerFilter, ReportableRun
 from horae.store.schedule_queries import Advance, Filter, ScheduleQueries
-from horae.store.statements import BEGINNING, LAST, NEWEST, Statements, Write
+from horae.store.statement_execution import BEGINNING, LAST, NEWEST, Statements, Write
 from horae.store.workflow_queries import WorkflowQueries
 
 __all__ = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from horae.store.mapping import T, Table
-from horae.store.statements import Statements
+from horae.store.row_mapping import T, Table
+from horae.store.statement_execution import Statements
 
 
 class Queries(Statements):

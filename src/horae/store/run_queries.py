@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from horae.model import OPEN, Outcome, Reason, Run, ScheduleKey, Status, UnstartedRange
-from horae.store.mapping import Row, Table
 from horae.store.queries import Queries
-from horae.store.statements import LAST, NEWEST
+from horae.store.row_mapping import Row, Table
+from horae.store.statement_execution import LAST, NEWEST
 from horae.store.tables import RUN, RUN_WITHOUT_INPUT, UNSTARTED_RANGE
 
 _asdict = msgspec.structs.asdict

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from horae.model import BETWEEN, Counts, Reason, Schedule, ScheduleKey, State, Version, owner_and_id
-from horae.store.mapping import to_json
 from horae.store.queries import Queries
-from horae.store.statements import NEWEST
+from horae.store.row_mapping import to_json
+from horae.store.statement_execution import NEWEST
 from horae.store.tables import DUE, SCHEDULE, VERSION, Due, RawSchedule
 
 NO_COUNTS = Counts()

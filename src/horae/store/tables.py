@@ -33,7 +33,7 @@ from horae.model import (
     Version,
     schedule_key,
 )
-from horae.store.mapping import Table
+from horae.store.row_mapping import Table
 
 
 class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):

@@ -11,7 +11,7 @@ from rich.console import Console
 from horae import Policies, RetryPolicy
 from horae.app.schedule_views import description_view
 from horae.app.views import RunHistory, history_view
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.face.cli.render import run_panel, schedule_panel
 from horae.testing import TimeMachine
 

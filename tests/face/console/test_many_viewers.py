@@ -14,7 +14,7 @@ import pytest
 
 from horae.app import App
 from horae.config import Config
-from horae.face.console import feed
+from horae.face.console import live_updates
 from horae.store.sqlite import SqliteStore
 from tests.support.service import served
 from tests.support.wait import wait_until
@@ -65,7 +65,7 @@ async def test_a_thousand_pages_are_one_view_and_read_nothing_while_nothing_happ
 
     monkeypatch.setattr(SqliteStore, "reading", counted)
     monkeypatch.setattr(SqliteStore, "change_mark", counted_mark)
-    monkeypatch.setattr(feed, "PROBED", 0.2)
+    monkeypatch.setattr(live_updates, "PROBED", 0.2)
     async with App(f"sqlite:///{tmp_path}/horae.db") as app:
         app.action("ping")(lambda: None)
         async with viewed(app) as (port, node_feed):

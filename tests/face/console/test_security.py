@@ -12,7 +12,7 @@ import pytest
 
 from horae.app import App
 from horae.config import Config
-from horae.executor.permissions import Permissions
+from horae.executor.action_permissions import Permissions
 from horae.flows import Flow, Prepared
 from horae.testing import TimeMachine
 from tests.support.service import client_of

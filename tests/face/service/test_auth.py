@@ -30,7 +30,7 @@ from jwt.algorithms import RSAAlgorithm
 
 from horae.config import Config
 from horae.errors import AuthenticationError, ConfigError, HoraeError, PermissionDeniedError
-from horae.face.service import token_keys as keys_module
+from horae.face.service import token_verification_keys as keys_module
 from horae.face.service.auth import MAX_TOKEN_LENGTH, Authenticator, check_start
 from horae.face.service.caller import Caller
 from horae.face.service.connection_limit import Connections, Listener

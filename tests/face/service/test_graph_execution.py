@@ -14,7 +14,7 @@ import pytest
 from horae import App
 from horae.errors import GrantScopeError, NotStartedError
 from horae.executor.graph_provider_port import Caller
-from horae.executor.remote_graph_execution import RemoteExecution
+from horae.executor.remote_graph_client import RemoteExecution
 from horae.grant_model import ExecutionRequest
 from horae.model import Status
 from tests.support.graphs import TestGraphs, ended, settings

@@ -11,7 +11,7 @@ import pytest
 from horae.app import App
 from horae.config import Config
 from horae.errors import DatabaseVersionError, StoreUnavailableError
-from horae.face.service.log import Log
+from horae.face.service.logging_setup import Log
 from horae.face.service.problems import on_horae_error
 from tests.support.loggers import loggers_as_before
 from tests.support.service import client_of

@@ -25,8 +25,8 @@ from horae.config import Config
 from horae.errors import ConfigError, ListenError
 from horae.executor.temporal_connection import SERVICE
 from horae.face.service.metrics import Metrics
-from horae.face.temporal.calls import HANDLERS
 from horae.face.temporal.rpc_errors import INTERNAL
+from horae.face.temporal.schedule_calls import HANDLERS
 from horae.face.temporal.server import HEALTH, TemporalServer
 from tests.face.service.certificates import Authority
 from tests.support.temporal import (

@@ -10,7 +10,7 @@ from temporalio.api.workflowservice import v1 as api
 import horae
 from horae.errors import InvalidInputError
 from horae.face.temporal.list_query import query_of
-from horae.face.temporal.list_query_text import MAX_DEPTH
+from horae.face.temporal.list_query_parser import MAX_DEPTH
 from tests.support.temporal import NAMESPACE, calls_to
 
 ATTRIBUTES: dict[str, dict[str, str | int | float | bool]] = {

@@ -18,7 +18,7 @@ from horae.app.database_inspection import Health, inspect
 from horae.clock import SystemClock
 from horae.config import Config, setting_name
 from horae.errors import ConfigError, HoraeError, MissingExtraError, StoreUnavailableError
-from horae.executor.permissions import EVERY_CALLER, read_permissions
+from horae.executor.action_permissions import EVERY_CALLER, read_permissions
 from horae.extras import import_extra
 from horae.face.cli.command_base import Command, command, group
 from horae.face.cli.connection import settings

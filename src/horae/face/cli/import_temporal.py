@@ -15,7 +15,7 @@ from horae.face.cli.options import DryRun, flag, option
 from horae.face.cli.tables import table
 
 if TYPE_CHECKING:
-    from horae.face.temporal.transfer import Transferred
+    from horae.face.temporal.schedule_transfer import Transferred
 
 HERE = "127.0.0.1:7233"
 
@@ -61,7 +61,7 @@ async def temporal(
     """  # fmt: skip
     for module in ("grpc", "temporalio"):
         import_extra(module, "temporal")
-    from horae.face.temporal.transfer import Endpoint, Transfer  # noqa: PLC0415 - an extra
+    from horae.face.temporal.schedule_transfer import Endpoint, Transfer  # noqa: PLC0415 - an extra
 
     one, other = Endpoint(source, from_token), Endpoint(destination, to_token)
     try:

@@ -18,11 +18,11 @@ from horae.app.view_base import page_of, view_of
 from horae.app.views import NodeView, ledger_page
 from horae.face.console.flows_pages import NEEDS_ATTENTION
 from horae.face.console.grants_pages import state_of
-from horae.face.console.problems import ASKED_FOR, PROBLEMS, problems_among
+from horae.face.console.page_request import Visit
+from horae.face.console.problem_runs import ASKED_FOR, PROBLEMS, problems_among
 from horae.face.console.rendering import called
-from horae.face.console.schedule_names import names_of
+from horae.face.console.schedule_display_names import names_of
 from horae.face.console.statuses import resolution
-from horae.face.console.visit import Visit
 from horae.model import ScheduleKey, instant, schedule_key
 
 LISTED = 50

@@ -14,7 +14,7 @@ from horae.app.views import CalendarView
 from horae.errors import HoraeError
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import unknown_action
-from horae.face.console.visit import Visit
+from horae.face.console.page_request import Visit
 from horae.spec import SharedCalendar
 
 FIRST_YEAR, LAST_YEAR = 1970, 2199

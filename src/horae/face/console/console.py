@@ -33,7 +33,8 @@ from horae.face.console import (
 )
 from horae.face.console.answer_cache import KeptAnswers
 from horae.face.console.assets import static_file
-from horae.face.console.feed import Feed
+from horae.face.console.live_updates import Feed
+from horae.face.console.page_request import Visit
 from horae.face.console.security import (
     SESSION,
     STRANGER,
@@ -43,7 +44,6 @@ from horae.face.console.security import (
     check_source,
     headers_of,
 )
-from horae.face.console.visit import Visit
 from horae.face.service.auth import Authenticator, takes_tokens
 from horae.face.service.problems import Problem, on_defect, problem_of
 from horae.face.service.rate_limit import RateLimit

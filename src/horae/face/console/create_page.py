@@ -14,9 +14,9 @@ from horae.checked import input_error
 from horae.errors import HoraeError
 from horae.face.console.equivalents import as_curl, as_python, as_yaml
 from horae.face.console.error_text import error_text
-from horae.face.console.name_list import calendars_text
-from horae.face.console.spec_form import DAYS, KINDS, schedule_of, spec_of, wrong_field
-from horae.face.console.visit import Visit
+from horae.face.console.name_list_field import calendars_text
+from horae.face.console.page_request import Visit
+from horae.face.console.schedule_form import DAYS, KINDS, schedule_of, spec_of, wrong_field
 from horae.face.service.caller import Caller
 from horae.face.service.request_bodies import CreateSchedule
 from horae.face.service.route_helpers import READS, known_actions

@@ -16,8 +16,8 @@ from litestar import Response, get, post
 from horae.errors import HoraeError, InvalidInputError, ServerError
 from horae.face.api_client import EVERYTHING, Client, path
 from horae.face.console.error_text import error_text
+from horae.face.console.page_request import Visit
 from horae.face.console.security import headers_of
-from horae.face.console.visit import Visit
 from horae.face.documents.apply_plan import OUTCOMES, SIGNS, Step, checked_labels, in_order, plan
 from horae.face.documents.crontab_parser import Crontab, Entry, read_crontab
 from horae.face.documents.files import yaml_text

@@ -18,12 +18,12 @@ from horae.errors import ConflictTokenMismatchError, HoraeError, InvalidInputErr
 from horae.face.console.create_page import choices, refusal
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of, moment_of
-from horae.face.console.name_list import tags_of, tags_text
+from horae.face.console.name_list_field import tags_of, tags_text
+from horae.face.console.page_request import Visit
 from horae.face.console.rendering import as_json
 from horae.face.console.schedule_actions import skip_words
+from horae.face.console.schedule_form import form_of_policies, form_of_spec, policies_of, spec_of
 from horae.face.console.schedule_page import described
-from horae.face.console.spec_form import form_of_policies, form_of_spec, policies_of, spec_of
-from horae.face.console.visit import Visit
 from horae.model import FUNCTION, Action, instant
 from horae.policies import Policies
 

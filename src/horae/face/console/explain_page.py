@@ -15,10 +15,10 @@ from horae.app.view_base import view_of
 from horae.app.views import ExplanationView
 from horae.errors import HoraeError, InvalidInputError, RunNotFoundError, ScheduleNotFoundError
 from horae.face.console.error_text import error_text
+from horae.face.console.page_request import Visit
 from horae.face.console.question_parser import names_in, schedules_in, schedules_like, time_of, wall_clock
 from horae.face.console.rendering import called
-from horae.face.console.schedule_names import ids_called
-from horae.face.console.visit import Visit
+from horae.face.console.schedule_display_names import ids_called
 from horae.face.time_parser import read_time
 from horae.model import Schedule, ScheduleKey, instant
 

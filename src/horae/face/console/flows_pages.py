@@ -11,7 +11,7 @@ from horae.errors import HoraeError
 from horae.face.console.dag import Drawing, draw
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of, moment_of_query, unknown_action
-from horae.face.console.visit import Visit
+from horae.face.console.page_request import Visit
 
 RUNS = EVENTS = INPUTS = 10
 """How many of them the operator's page lists; each list has pages."""

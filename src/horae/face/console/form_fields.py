@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from horae.errors import InvalidInputError
-from horae.face.console.visit import Visit
+from horae.face.console.page_request import Visit
 from horae.face.time_parser import instant_of
 from horae.model import instant
 

@@ -10,7 +10,7 @@ from horae.app.grant_views import GrantView
 from horae.app.view_base import page_of
 from horae.errors import HoraeError
 from horae.face.console.form_fields import moment_of, unknown_action
-from horae.face.console.visit import Visit
+from horae.face.console.page_request import Visit
 from horae.model import instant
 
 

@@ -9,9 +9,9 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from horae.app.views import RunView, UnstartedView, sentence_of
+from horae.face.console.page_request import Visit
 from horae.face.console.rendering import span
 from horae.face.console.statuses import status_word
-from horae.face.console.visit import Visit
 from horae.model import Run, UnstartedRange
 
 MOST = 60

@@ -9,7 +9,7 @@ from litestar import Response, get
 
 from horae.app.view_base import view_of
 from horae.app.views import NodeView
-from horae.face.console.visit import Visit
+from horae.face.console.page_request import Visit
 
 
 @get("/nodes")

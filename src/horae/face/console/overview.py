@@ -17,11 +17,11 @@ from horae.app.page import Page
 from horae.app.view_base import view_of
 from horae.app.views import ForecastView, NodeView, ledger_page
 from horae.face.console.alerts_page import alerts_of
-from horae.face.console.problems import ASKED_FOR, PROBLEMS, latest_of_each, problems_among
+from horae.face.console.page_request import Visit
+from horae.face.console.problem_runs import ASKED_FOR, PROBLEMS, latest_of_each, problems_among
 from horae.face.console.rendering import called
-from horae.face.console.schedule_names import names_of
+from horae.face.console.schedule_display_names import names_of
 from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, slots_since, timeline
-from horae.face.console.visit import Visit
 from horae.model import Reason, Run, Schedule, ScheduleKey, Status, UnstartedRange, instant
 
 ENTRIES = 600

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from horae.app import ScopedOperations
 from horae.app.page import cursor_of
 from horae.errors import HoraeError
-from horae.face.console.schedule_names import ids_called
+from horae.face.console.schedule_display_names import ids_called
 from horae.spec import load_zone
 
 _CLOCK = re.compile(r"\b(\d{1,2})(?::(\d\d)(?::(\d\d))?)\s*(am|pm)?\b|\b(\d{1,2})\s*(am|pm)\b", re.IGNORECASE)

@@ -20,7 +20,7 @@ from horae.face.console.statuses import resolution, status_word, symbol
 from horae.model import instant
 
 if TYPE_CHECKING:
-    from horae.face.console.visit import Visit
+    from horae.face.console.page_request import Visit
 
 SHOWN_BYTES = 64 * 1024
 """How much of a value a page shows; the API has the whole."""

@@ -27,10 +27,10 @@ from horae.errors import HoraeError, InvalidInputError, ScheduleNotFoundError
 from horae.face.console.backfill_progress import dropped_runs, progress_of
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import moment_of_query, unknown_action
-from horae.face.console.problems import ASKED_FOR, PROBLEMS
+from horae.face.console.page_request import Visit
+from horae.face.console.problem_runs import ASKED_FOR, PROBLEMS
 from horae.face.console.rendering import span
-from horae.face.console.schedule_names import ids_called, names_of
-from horae.face.console.visit import Visit
+from horae.face.console.schedule_display_names import ids_called, names_of
 from horae.face.console.workflows_pages import nodes_of
 from horae.model import OPEN, OriginKind, Reason, Run, Status, UnstartedRange
 

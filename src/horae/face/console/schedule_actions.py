@@ -13,9 +13,9 @@ from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import view_of
 from horae.errors import HoraeError
 from horae.face.console.form_fields import json_of, moment_of, unknown_action
+from horae.face.console.page_request import Visit
 from horae.face.console.rendering import exact_text
 from horae.face.console.schedule_page import any_due, schedule_page, ways_to_resume
-from horae.face.console.visit import Visit
 from horae.model import Schedule, instant
 
 IN_PANELS = {"trigger", "pause"}

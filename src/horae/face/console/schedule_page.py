@@ -26,8 +26,8 @@ from horae.face.console.backfill_progress import MAX_DROPPED, dropped_runs, prog
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import moment_of_query
 from horae.face.console.history_strip import durations_of, marks_of
+from horae.face.console.page_request import Visit
 from horae.face.console.policy_words import policy_lines
-from horae.face.console.visit import Visit
 from horae.model import BackfillStatus, instant
 from horae.spec.clock_change import clock_note
 

@@ -13,9 +13,9 @@ from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import page_of
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.error_text import error_text
-from horae.face.console.name_list import tags_of
+from horae.face.console.name_list_field import tags_of
+from horae.face.console.page_request import Visit
 from horae.face.console.rendering import called
-from horae.face.console.visit import Visit
 from horae.model import Schedule
 
 PAGE = 50

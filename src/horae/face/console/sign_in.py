@@ -12,8 +12,8 @@ from litestar.exceptions import NotFoundException
 
 from horae.errors import AuthenticationError
 from horae.face.console.error_text import error_text
+from horae.face.console.page_request import THEME, THEMES, ZONE, Visit
 from horae.face.console.security import SESSION, headers_of
-from horae.face.console.visit import THEME, THEMES, ZONE, Visit
 from horae.face.service.route_helpers import READS
 from horae.spec import installed_zones
 

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from horae.face.console.history_strip import local, why_run, why_unstarted
-from horae.face.console.problems import is_problem
+from horae.face.console.problem_runs import is_problem
 from horae.model import Run, ScheduleKey, UnstartedRange, owner_and_id
 
 WIDTH = 1000.0

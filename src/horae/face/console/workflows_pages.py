@@ -18,7 +18,7 @@ from horae.errors import HoraeError, InvalidWorkflowError
 from horae.face.console.dag import Drawing, draw
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of
-from horae.face.console.visit import Visit
+from horae.face.console.page_request import Visit
 from horae.face.documents.files import WORKFLOW_EXAMPLE, document_of
 from horae.face.service.route_helpers import READS, known_actions
 

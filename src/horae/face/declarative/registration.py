@@ -15,7 +15,7 @@ from horae.errors import (
     RegistrationsNotArrayError,
     ScheduleDuplicateTaskError,
 )
-from horae.executor.function import is_coroutine_function
+from horae.executor.function_executor import is_coroutine_function
 from horae.spec import PosixCron
 
 Callback = Callable[[], Awaitable[object]]

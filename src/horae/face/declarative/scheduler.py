@@ -24,7 +24,7 @@ from horae.errors import (
     SchedulerInitializationError,
     SchedulerStopError,
 )
-from horae.executor.context import Context
+from horae.executor.attempt_context import Context
 from horae.face.declarative import events
 from horae.face.declarative.registration import Registration, Task, read_registrations
 from horae.face.declarative.states import SCHEDULER, SchedulerState

@@ -3,8 +3,8 @@
 from horae.app.workflow_schedules import ScheduleInput
 from horae.face.registrar.registrar import Registrar
 from horae.face.registrar.views import LedgerRow, Registered, Upserted
-from horae.workflow.interfaces import DagExecutor as Executor
-from horae.workflow.interfaces import RunLauncher, RunMeta, WorkflowStore
+from horae.workflow.ports import DagExecutor as Executor
+from horae.workflow.ports import RunLauncher, RunMeta, WorkflowStore
 
 __all__ = [
     "Executor", "LedgerRow", "Registered", "Registrar", "RunLauncher", "RunMeta", "ScheduleInput", "Upserted", "WorkflowStore",

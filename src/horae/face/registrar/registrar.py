@@ -23,7 +23,7 @@ from horae.face.registrar.views import (
     specs_of,
 )
 from horae.model import OPERATOR, Schedule
-from horae.workflow.interfaces import DagExecutor, RunLauncher, WorkflowStore
+from horae.workflow.ports import DagExecutor, RunLauncher, WorkflowStore
 
 MAX_RUNS = 1000
 

@@ -18,6 +18,8 @@ from horae.face.registrar.routes import registrar_router
 from horae.face.service.auth import Authenticator
 from horae.face.service.bulk import bulk_router
 from horae.face.service.calendars import calendars_router
+from horae.face.service.explain import why_router
+from horae.face.service.external_worker_reports import count_failed, reports_router
 from horae.face.service.flows import flows_router
 from horae.face.service.grants import grants_router
 from horae.face.service.graph_execution import internal_router
@@ -37,8 +39,6 @@ from horae.face.service.route_helpers import dependencies
 from horae.face.service.runs import runs_router
 from horae.face.service.schedules import once_router, schedules_router
 from horae.face.service.system import system_router
-from horae.face.service.why import why_router
-from horae.face.service.worker_reports import count_failed, reports_router
 from horae.face.service.workflows import launcher_router, workflows_router
 
 if TYPE_CHECKING:

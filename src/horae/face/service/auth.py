@@ -17,7 +17,7 @@ from horae.face.service.caller import ADMIN, SERVICE, Caller
 from horae.face.service.loopback import is_loopback, is_loopback_name
 
 if TYPE_CHECKING:
-    from horae.face.service.tokens import Tokens
+    from horae.face.service.token_verification import Tokens
 
 MAX_TOKEN_LENGTH = 16 * 1024
 MAX_USER_LENGTH = 200
@@ -52,7 +52,7 @@ def _tokens(config: Config, now: Callable[[], int]) -> Tokens | None:
     """The verifier of tokens, if tokens authenticate callers. It is slow to load."""
     if not takes_tokens(config):
         return None
-    from horae.face.service.tokens import Tokens  # noqa: PLC0415 - only where there are tokens
+    from horae.face.service.token_verification import Tokens  # noqa: PLC0415 - only where there are tokens
 
     return Tokens(config, now)
 

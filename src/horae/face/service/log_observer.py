@@ -10,10 +10,10 @@ from functools import lru_cache
 from structlog.typing import EventDict
 
 from horae.app.views import sentence_of
-from horae.engine.failure_log import is_failure
+from horae.engine.attempt_failure_log import is_failure
 from horae.engine.maintenance import MaintenanceReport
 from horae.engine.observer import Decision, Observer
-from horae.face.service.log import Log
+from horae.face.service.logging_setup import Log
 from horae.model import OPEN, WAITING, AttemptResult, Outcome, Run, Schedule, Status, UnstartedRange
 
 _SENTENCES = {

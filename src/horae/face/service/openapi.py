@@ -23,8 +23,8 @@ from litestar.types.internal_types import PathParameterDefinition
 
 from horae.app import Readiness, grant_views, schedule_views, views, workflow_views
 from horae.app.field_checks import POLICY_BOUNDS
-from horae.app.manual_starts import BackfillPreview
 from horae.app.schedule_fields import reference
+from horae.app.triggers_and_backfills import BackfillPreview
 from horae.app.view_base import PageView, View
 from horae.app.workflow_schedules import PauseInput, ScheduleInput
 from horae.app.workflow_views import LaunchBody, LaunchInput

@@ -29,8 +29,8 @@ from horae.face.service.auth import takes_tokens
 from horae.face.service.connection_limit import Connections, Listener
 from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_options
 from horae.face.service.listen_errors import cannot_listen
-from horae.face.service.log import Log
 from horae.face.service.log_observer import LogObserver
+from horae.face.service.logging_setup import Log
 from horae.face.service.metrics import Metrics
 from horae.flow.auto_fix_folder import FolderFixer
 from horae.flow.definition import Flow

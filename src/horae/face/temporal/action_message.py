@@ -16,8 +16,8 @@ from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflow.v1 import NewWorkflowExecutionInfo
 
 from horae.errors import InvalidInputError
-from horae.executor.temporal_forwarding import WorkflowOptions, options_of, workflow_of
 from horae.executor.temporal_payloads import payload_of, values_of
+from horae.executor.temporal_workflow_start import WorkflowOptions, options_of, workflow_of
 from horae.face.temporal.times import duration_of, milliseconds_of
 from horae.model import DEFAULT_ID_FORMAT, TEMPORAL_WORKFLOW, Action, Policies, Schedule
 from horae.spec.duration import duration_text, milliseconds

@@ -10,7 +10,7 @@ from temporalio.api.schedule.v1 import Schedule as ScheduleMessage
 
 from horae.app import Description, ScopedOperations
 from horae.errors import ScheduleNotFoundError
-from horae.face.temporal.originals import shown_memo, shown_search
+from horae.face.temporal.preserved_messages import shown_memo, shown_search
 from horae.face.temporal.schedule_message import shown_schedule
 from horae.model import Schedule
 

@@ -12,7 +12,7 @@ from temporalio.api.schedule.v1 import ScheduleActionResult, ScheduleInfo, Sched
 
 from horae.app import Description
 from horae.face.temporal.action_message import workflow_type_of
-from horae.face.temporal.originals import shown_memo, shown_search, shown_spec
+from horae.face.temporal.preserved_messages import shown_memo, shown_search, shown_spec
 from horae.face.temporal.times import timestamp_of
 from horae.model import TEMPORAL_WORKFLOW, Run, Schedule, Status, instant
 

@@ -10,7 +10,7 @@ import msgspec
 
 from horae.app import Filter
 from horae.face.temporal.action_message import workflow_type_of
-from horae.face.temporal.list_query_text import (
+from horae.face.temporal.list_query_parser import (
     Both,
     Condition,
     Either,

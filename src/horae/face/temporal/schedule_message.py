@@ -16,7 +16,7 @@ from horae.app.face_defaults import TEMPORAL
 from horae.errors import ConflictTokenMismatchError, InvalidInputError
 from horae.face.temporal import action_message, spec_message
 from horae.face.temporal.action_message import ORIGINAL_ID, Start
-from horae.face.temporal.originals import (
+from horae.face.temporal.preserved_messages import (
     originals_of,
     plain_memo,
     read_memo,

@@ -23,9 +23,9 @@ from horae.face.service.auth import Authenticator, takes_tokens
 from horae.face.service.caller import Caller
 from horae.face.service.listen_errors import cannot_listen
 from horae.face.service.rate_limit import RateLimit
-from horae.face.temporal.calls import ANSWERED_BY_THE_CLUSTER, HANDLERS, Call, Served, with_schedules
-from horae.face.temporal.forward import Forwarder, check_forwarded, passed_back
+from horae.face.temporal.call_forwarding import Forwarder, check_forwarded, passed_back
 from horae.face.temporal.rpc_errors import INTERNAL, Answer, Code, Refusal, answer_to, read_message
+from horae.face.temporal.schedule_calls import ANSWERED_BY_THE_CLUSTER, HANDLERS, Call, Served, with_schedules
 
 HEALTH = "grpc.health.v1.Health"
 READING = ("Get", "Describe", "List", "Count", "Scan", "Query")

@@ -14,14 +14,14 @@ import msgspec
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import Node, Schedule, ScheduleKey
 from horae.store.dialect import migrations, number_parameters
-from horae.store.mapping import Row, Table
 from horae.store.port import HasClaims, Store, Transaction, Write, observed
-from horae.store.postgres.connection_reason import connection_reason
+from horae.store.postgres.connection_errors import connection_reason
 from horae.store.postgres.dialect import POSTGRES, array_of, as_parameter, prepared, prepared_together
-from horae.store.postgres.pooler import check_sessions
-from horae.store.postgres.setup import check_version, migrate, set_session
+from horae.store.postgres.pooler_detection import check_sessions
+from horae.store.postgres.schema_setup import check_version, migrate, set_session
+from horae.store.row_mapping import Row, Table
 from horae.store.tables import NODE
-from horae.store.transaction_concurrency import MAX_TRANSACTIONS
+from horae.store.transaction_limit import MAX_TRANSACTIONS
 
 MAX_CLOCK_OFFSET_MS = 1000
 """How far a node's clock may be off the database's; beyond it, the node does not act on what it reads."""

@@ -20,8 +20,8 @@ import msgspec
 from horae.errors import DatabaseNotSetUpError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node, ScheduleKey
 from horae.store.dialect import Dialect, migrations, numbered, query
-from horae.store.mapping import Row, Table, to_json
 from horae.store.port import HasClaims, Store, Transaction, observed
+from horae.store.row_mapping import Row, Table, to_json
 from horae.store.sqlite.node_lock import NodeLock, is_held
 from horae.store.tables import NODE
 
