@@ -78,6 +78,20 @@ async def test_a_change_is_rendered_once_for_all_and_idle_pages_cost_nothing(app
     assert viewers.rendered == before
 
 
+async def test_a_change_between_the_request_and_its_stream_is_sent(app: App):
+    viewers = Viewers(app)
+    viewers.look()
+    await wait_until(lambda: len(viewers.got[0]) == 1)
+    late: Any = viewers.feed.stream(("another",), viewers.render, viewers.feed.mark, None)
+    await app.schedules.create("one", "0 9 * * *", "ping")
+    await wait_until(lambda: viewers.got[0][-1] == event_of("one"))  # all views are rendered
+    events = aiter(late.iterator)
+    assert await anext(events) == b": horae\n\n"
+    assert await asyncio.wait_for(anext(events), 5) == event_of("one")
+    await events.aclose()
+    await viewers.leave()
+
+
 async def test_what_another_process_changes_is_noticed(app: App, tmp_path: Path):
     viewers = Viewers(app)
     viewers.look()

@@ -127,11 +127,11 @@ class Feed:
         if len(self._topics) >= MAX_TOPICS and key not in self._topics:
             return Response(b"", status_code=503, headers=headers, media_type="text/plain")
         topic = self._topics.get(key) or _Topic(render, is_restless)
-        events = self._events(key, topic, behind=seen != self.mark, until=until)
+        events = self._events(key, topic, seen, until)
         return Stream(events, media_type="text/event-stream", headers=headers)
 
     async def _events(
-        self, key: tuple[str, ...], topic: _Topic, *, behind: bool, until: int | None
+        self, key: tuple[str, ...], topic: _Topic, seen: str | None, until: int | None
     ) -> AsyncIterator[bytes]:
         topic = self._topics.setdefault(key, topic)
         viewer = _Viewer()
@@ -140,7 +140,7 @@ class Feed:
             if self._pump is None or self._pump.done():
                 self._pump = asyncio.create_task(self._run(), name="horae:console")
             yield b": horae\n\n"
-            if behind:
+            if seen != self.mark:  # compared after joining, so no change goes unnoticed in between
                 yield await _rendered(topic)
             while not self._closed and (until is None or self._app.now() < until * 1000):
                 left = KEPT_ALIVE if until is None else min(until - self._app.now() / 1000, KEPT_ALIVE)
