@@ -63,7 +63,7 @@ class NewFields(CreateFields, total=False):
     action: Required[ActionLike]
 
 
-class NewSchedule(ScheduleFields, frozen=True, kw_only=True):
+class NewSchedule(ScheduleFields, frozen=True, gc=False, kw_only=True):
     """A schedule to be created. ``spec`` is a :class:`Spec`, a document, or a cron expression in UTC."""
 
     id: str
