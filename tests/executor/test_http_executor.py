@@ -391,9 +391,9 @@ async def test_an_answer_that_takes_too_long_is_a_timeout(drip: bool):
                 return
 
     async with serving(answer) as server:
-        ended = await ask(HttpRequest(url=server.url, timeout="200ms"))
+        ended = await ask(HttpRequest(url=server.url, timeout="500ms"))
         server.answer = lambda _, writer: say(writer, "200 OK")
-    assert (ended.ending, ended.failure) == ("raised", "TimeoutError: no answer within 200ms")
+    assert (ended.ending, ended.failure) == ("raised", "TimeoutError: no answer within 500ms")
     assert "TimeoutError" in ended.errors
 
 
