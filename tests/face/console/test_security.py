@@ -306,3 +306,12 @@ async def test_of_several_schedules_with_one_id_the_callers_own_is_meant(machine
         listed = (await client.get("/console/schedules")).text
         assert "/console/schedules/same?owner=ada" in listed
         assert (await client.get("/console/schedules/same?owner=ada")).status_code == 200
+
+
+@pytest.mark.parametrize("page", ["runs", "schedules"])
+async def test_a_filter_keeps_the_owner_that_was_named_also_the_empty_one(machine: TimeMachine, page: str):
+    async with client_of(machine.app) as client:
+        for owner in ("", "ada"):
+            shown = (await client.get(f"/console/{page}?owner={owner}")).text
+            assert f'<input type="hidden" name="owner" value="{owner}">' in shown
+        assert '<input type="hidden" name="owner"' not in (await client.get(f"/console/{page}")).text
