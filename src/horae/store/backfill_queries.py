@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from horae.model import Backfill, ScheduleKey
-from horae.store.queries import Queries
-from horae.store.statement_execution import NEWEST
+from horae.store.statement_execution import NEWEST, Statements
 from horae.store.tables import BACKFILL
 
 
-class BackfillQueries(Queries):
+class BackfillQueries(Statements):
     """Statements on backfills."""
 
     async def insert_backfills(self, backfills: Iterable[Backfill]) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from horae.model import StoredCalendar
-from horae.store.queries import Queries
+from horae.store.statement_execution import Statements
 from horae.store.tables import CALENDAR
 
 
-class CalendarQueries(Queries):
+class CalendarQueries(Statements):
     """Statements on shared calendars."""
 
     async def calendars(self, owner: str | None, after: tuple[str, str], limit: int) -> list[StoredCalendar]:

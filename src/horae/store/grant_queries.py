@@ -6,12 +6,12 @@ from collections.abc import Collection, Iterable, Mapping
 
 from horae.grant_model import Account, ExecutionOutcome, ExecutionRecord, Grant, Usage, UsageSum
 from horae.model import ScheduleKey
-from horae.store.queries import Queries
 from horae.store.row_mapping import to_json
+from horae.store.statement_execution import Statements
 from horae.store.tables import ACCOUNT, EXECUTION, GRANT, USAGE
 
 
-class GrantQueries(Queries):
+class GrantQueries(Statements):
     """Statements on grants and accounts."""
 
     async def insert_grants(self, grants: Iterable[Grant]) -> None:

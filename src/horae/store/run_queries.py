@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from horae.model import OPEN, Outcome, Reason, Run, ScheduleKey, Status, UnstartedRange
-from horae.store.queries import Queries
 from horae.store.row_mapping import Row, Table
-from horae.store.statement_execution import LAST, NEWEST
+from horae.store.statement_execution import LAST, NEWEST, Statements
 from horae.store.tables import RUN, RUN_WITHOUT_INPUT, UNSTARTED_RANGE
 
 _asdict = msgspec.structs.asdict
@@ -42,7 +41,7 @@ class ReportableRun(NamedTuple):
     report_by_ms: int | None
 
 
-class RunQueries(Queries):
+class RunQueries(Statements):
     """Statements on runs."""
 
     async def open_runs(self, keys: Collection[ScheduleKey]) -> list[Run]:

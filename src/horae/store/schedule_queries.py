@@ -9,9 +9,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from horae.model import BETWEEN, Counts, Reason, Schedule, ScheduleKey, State, Version, owner_and_id
-from horae.store.queries import Queries
 from horae.store.row_mapping import to_json
-from horae.store.statement_execution import NEWEST
+from horae.store.statement_execution import NEWEST, Statements
 from horae.store.tables import DUE, SCHEDULE, VERSION, Due, RawSchedule
 
 NO_COUNTS = Counts()
@@ -61,7 +60,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True):
         return "completed_schedule_sizes" if self.completed else None
 
 
-class ScheduleQueries(Queries):
+class ScheduleQueries(Statements):
     """Statements on schedules and their versions."""
 
     async def due(self, now: int, limit: int) -> list[Schedule]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from horae.model import AttemptResult, Outcome, Run, ScheduleKey, UnstartedRange
-from horae.store.row_mapping import Row, Table
+from horae.store.row_mapping import Row, T, Table
 
 NEWEST = (2**62, 2**62)
 """Greater than every version and every number of the ledger."""
@@ -38,6 +38,19 @@ class Statements(ABC):
     @abstractmethod
     async def rows(self, name: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
         """Execute a statement, and return its rows."""
+
+    async def find(self, table: Table[T], name: str, /, **values: Any) -> list[T]:  # noqa: ANN401 - what a database takes
+        """The values of all rows that a statement returns."""
+        return [table.decode(row) for row in await self.rows(name, **values)]
+
+    async def find_one(self, table: Table[T], name: str, /, **values: Any) -> T | None:  # noqa: ANN401 - what a database takes
+        """The value of the first row that a statement returns; ``None`` if it returns none."""
+        rows = await self.rows(name, **values)
+        return table.decode(rows[0]) if rows else None
+
+    async def tuples(self, name: str, /, **values: Any) -> list[Any]:  # noqa: ANN401 - what a database takes
+        """The rows of a statement as tuples."""
+        return [tuple(row) for row in await self.rows(name, **values)]
 
     @abstractmethod
     async def write(self, name: str, rows: list[dict[str, Any]], /, **shared: Any) -> int:  # noqa: ANN401 - what a database takes

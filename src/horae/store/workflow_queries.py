@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from horae.model import StoredWorkflow
-from horae.store.queries import Queries
+from horae.store.statement_execution import Statements
 from horae.store.tables import WORKFLOW
 
 
-class WorkflowQueries(Queries):
+class WorkflowQueries(Statements):
     """Statements on workflows."""
 
     async def lock_workflow(self, owner: str, workflow_id: str) -> None:
