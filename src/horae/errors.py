@@ -54,11 +54,23 @@ class HoraeError(Exception):
         self.details: dict[str, Any] = dict(details or {})
         if hint is not None:
             self.hint = hint
+        self.show_hint()
 
     @property
     def for_operator(self) -> str:
         """The message for the log and the operator's terminal."""
         return self.message
+
+    def show_hint(self) -> None:
+        """Let tracebacks show the hint; what shows an error otherwise reads ``hint``."""
+        if self.hint is not None:
+            self.add_note(f"hint: {self.hint}")
+
+    def hint_handed_on(self) -> str | None:
+        """The hint, for an error that this one causes: a traceback of both shows it once, at the end."""
+        if self.hint is not None:
+            self.__notes__.remove(f"hint: {self.hint}")
+        return self.hint
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, whatever arguments the constructor takes."""
@@ -69,6 +81,8 @@ def _restored(kind: type[HoraeError], attributes: dict[str, Any]) -> HoraeError:
     error = kind.__new__(kind)
     Exception.__init__(error, attributes["message"])
     error.__dict__.update(attributes)
+    if notes := attributes.get("__notes__"):  # a copy has its own
+        error.__notes__ = [*notes]
     return error
 
 
@@ -812,7 +826,7 @@ class CronExpressionInvalidError(HoraeError):
     """A registration's cron expression was refused; the parser's own error is its cause."""
 
     def __init__(self, cause: InvalidCronExpressionError) -> None:
-        super().__init__(cause.message, cause.details, hint=cause.hint)
+        super().__init__(cause.message, cause.details, hint=cause.hint_handed_on())
 
 
 class CronCalculationError(HoraeError):

@@ -112,7 +112,7 @@ def spec_of(read: ScheduleInput, config: Config) -> Spec:
         element = str(error.details["element"]).partition("[")[0]
         field = _ELEMENTS.get(element, element)
         raise InvalidInputError(
-            field, f"cannot be taken: {error.details['reason']}", hint=error.hint
+            field, f"cannot be taken: {error.details['reason']}", hint=error.hint_handed_on()
         ) from error
 
 

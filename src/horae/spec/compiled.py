@@ -142,7 +142,11 @@ def _read_crons(
             found = parse_temporal(expression)
         except InvalidCronExpressionError as error:
             raise InvalidSpecError(
-                f"crons[{n}]", error.message, text=expression, position=error.position, hint=error.hint
+                f"crons[{n}]",
+                error.message,
+                text=expression,
+                position=error.position,
+                hint=error.hint_handed_on(),
             ) from error
         zones.append(found.timezone)
         if found.calendar is None:
@@ -216,7 +220,7 @@ def _read_field(value: FieldDocument, field: Field, element: str) -> Parsed:
         return parse_field(text, field, cron_field.UNIX)
     except FieldParseError as error:
         raise InvalidSpecError(
-            element, error.reason, text=value, position=error.start, hint=error.hint
+            element, error.reason, text=value, position=error.start, hint=error.hint_handed_on()
         ) from error
 
 
@@ -243,7 +247,9 @@ def _zone(name: str, zones: Collection[str] | None) -> str:
     try:
         return load_zone(name, zones).name
     except UnknownTimezoneError as error:
-        raise InvalidSpecError("timezone", error.message, text=name, position=0, hint=error.hint) from error
+        raise InvalidSpecError(
+            "timezone", error.message, text=name, position=0, hint=error.hint_handed_on()
+        ) from error
 
 
 def _read_interval(document: IntervalDocument, element: str, start_at: int | None) -> Every:

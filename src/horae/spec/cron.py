@@ -155,8 +155,8 @@ def _compiled(
         for word, field in zip(words, layout, strict=True):
             parsed.append(parse_field(word, field, grammar))
     except FieldParseError as cause:
-        cause.hint = _sixth_field_hint(words, layout, len(parsed)) or cause.hint
-        raise _failure(expression, cause, _position(expression, words, len(parsed))) from cause
+        hint = _sixth_field_hint(words, layout, len(parsed))
+        raise _failure(expression, cause, _position(expression, words, len(parsed)), hint) from cause
     second = parsed.pop(0) if layout[0] is cron_field.SECOND else _ONE_SECOND
     minute, hour, day, month, weekday = parsed[:5]
     years = parsed[5].bits if len(parsed) == 6 and parsed[5].bits != cron_field.YEAR.every.bits else None
@@ -217,7 +217,9 @@ def _every(expression: str, text: str) -> tuple[int, int]:
         phase = parse_go_duration(phase_text, "@every") if phase_text else 0
     except InvalidSpecError as error:
         raise _refusal(
-            expression, f"has an @every with a bad duration: {error.details['reason']}", error.hint
+            expression,
+            f"has an @every with a bad duration: {error.details['reason']}",
+            error.hint_handed_on(),
         ) from error
     if every < NANOSECONDS or not 0 <= phase < every:
         raise _refusal(expression, "has an @every whose phase is not below its interval of at least 1s")
@@ -272,11 +274,13 @@ def _refusal(expression: object, reason: str, hint: str | None = None) -> Invali
     return _failure(expression, FieldParseError("expression", expression, reason, hint=hint), 0)
 
 
-def _failure(expression: object, cause: FieldParseError, position: int) -> InvalidCronExpressionError:
-    """The error for an expression one of whose fields, beginning at a position, is wrong."""
+def _failure(
+    expression: object, cause: FieldParseError, position: int, hint: str | None = None
+) -> InvalidCronExpressionError:
+    """The error for an expression one of whose fields, beginning at a position, is wrong; the hint is the cause's unless given."""
+    own = cause.hint_handed_on()
     error = InvalidCronExpressionError(
-        expression, cause.field, cause.reason,
-        position=position + cause.start, length=cause.length, hint=cause.hint,
+        expression, cause.field, cause.reason, position=position + cause.start, length=cause.length, hint=hint or own
     )  # fmt: skip
     error.__cause__ = cause
     return error

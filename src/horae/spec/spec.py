@@ -141,8 +141,10 @@ class Spec:
         try:
             return cls.parse(document)
         except InvalidSpecError as error:
-            if isinstance(error.__cause__, InvalidCronExpressionError | UnknownTimezoneError):
-                raise error.__cause__ from error.__cause__.__cause__
+            cause = error.__cause__
+            if isinstance(cause, InvalidCronExpressionError | UnknownTimezoneError):
+                cause.show_hint()
+                raise cause from cause.__cause__
             raise
 
     def __eq__(self, other: object) -> bool:

@@ -53,7 +53,8 @@ async def test_neither_the_path_of_the_database_nor_the_words_of_its_driver_leav
 def test_the_operator_sees_the_reason_in_tracebacks_and_programs_have_it():
     error = StoreUnavailableError("/srv/horae.db: disk I/O error")
     assert str(error) == "The database cannot be reached"
-    assert (error.reason, error.__notes__) == ("/srv/horae.db: disk I/O error", [error.reason])
+    assert error.reason == "/srv/horae.db: disk I/O error"
+    assert error.__notes__ == [f"hint: {error.hint}", error.reason]
 
 
 def test_a_problem_does_not_name_the_database():
