@@ -13,6 +13,7 @@ from horae.app.graph_schedules import graph_fields, graph_run
 from horae.app.page import Page
 from horae.app.schedule_edits import Resumed
 from horae.app.schedule_fields import ScheduleFields, about, reference, with_fields
+from horae.app.schedule_put import Put
 from horae.app.schedule_warnings import schedule_warnings
 from horae.app.view_base import PageView, View, view_of, whole
 from horae.app.views import BackfillView, RunView
@@ -130,6 +131,12 @@ class StoredSchedule(ScheduleView, frozen=True, kw_only=True):
             "What the owner should know: for example that the schedule never fires, or that some of its times are over."
         ),
     ]
+
+
+class PutSchedule(StoredSchedule, frozen=True, kw_only=True):
+    """A schedule that was put, or would be."""
+
+    outcome: Annotated[str, about("What that did.", enum=["created", "changed", "unchanged"])]
 
 
 class Info(View, frozen=True):
@@ -284,6 +291,12 @@ class VersionView(View, frozen=True):
 def stored_view(schedule: Schedule, now_ms: int) -> StoredSchedule:
     """A schedule that was created or changed, with warnings for its owner."""
     return view_of(StoredSchedule, schedule, warnings=schedule_warnings(schedule, now_ms))
+
+
+def put_view(put: Put, now_ms: int) -> PutSchedule:
+    """A schedule that was put, with warnings for its owner."""
+    warnings = schedule_warnings(put.schedule, now_ms)
+    return view_of(PutSchedule, put.schedule, warnings=warnings, outcome=put.outcome)
 
 
 def description_view(description: Description) -> DescribedSchedule:

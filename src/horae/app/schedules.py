@@ -23,6 +23,7 @@ from horae.app.schedule_edits import (
     Resumed,
     UpdateFields,
     apply_edit,
+    edited_policies,
     leave_undecided,
     paused_schedule,
     put_schedule,
@@ -31,7 +32,8 @@ from horae.app.schedule_edits import (
     resumed_schedule,
     standing,
 )
-from horae.app.schedule_fields import SpecLike
+from horae.app.schedule_fields import GivenFields, SpecLike
+from horae.app.schedule_put import DEFAULTS, Put, put, whole
 from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_preview, times_view
 from horae.app.schedule_warnings import schedule_warnings, warn_program
 from horae.app.triggers_and_backfills import (
@@ -61,6 +63,7 @@ from horae.model import (
     Counts,
     OnResume,
     Overlap,
+    Policies,
     Reason,
     Run,
     Schedule,
@@ -307,6 +310,26 @@ class Schedules:
         changed = await self.edit(schedule_id, lambda _: edit, version=version)
         await self._warn([changed])
         return changed
+
+    async def put(
+        self,
+        schedule_id: str,
+        spec: SpecLike,
+        action: ActionLike,
+        *,
+        version: int | None = None,
+        **more: Unpack[GivenFields],
+    ) -> Put:
+        """Create a schedule, or replace the spec, action, policies, description and tags of the existing one from now on; putting the
+        same again changes nothing. Whatever else it has, such as a pause, stays unless it is given. With a ``version``, only
+        if that is still the current one.
+        """
+        fields = {**DEFAULTS, **more, "spec": spec, "action": whole(action)}
+        fields["policies"] = edited_policies(Policies(), fields["policies"])
+        done = await put(self, schedule_id, fields, own=self, version=version)
+        if done.outcome != "unchanged":
+            await self._warn([done.schedule])
+        return done
 
     async def edit(
         self,

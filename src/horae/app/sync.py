@@ -183,6 +183,7 @@ class SyncSchedules(Proxy[Schedules]):
     unreadable = Blocking(Schedules.unreadable)
     count = Blocking(Schedules.count)
     update = Blocking(Schedules.update)
+    put = Blocking(Schedules.put)
     edit = Blocking(Schedules.edit)
     patch = Blocking(Schedules.patch)
     pause = Blocking(Schedules.pause)

@@ -25,9 +25,10 @@ async def client(machine: TimeMachine) -> AsyncIterator[httpx.AsyncClient]:
 async def test_put_creates_and_then_replaces(client: httpx.AsyncClient):
     made = await client.put(PATH, json=BODY | {"memo": {"m": 1}, "tags": ["t"]})
     assert (made.status_code, made.headers["ETag"], made.headers["Location"]) == (201, '"1"', PATH)
+    assert made.json()["outcome"] == "created"
     assert (made.json()["id"], made.json()["owner"]) == ("team/s", "local")
     again = await client.put(PATH, json=BODY | {"spec": "0 10 * * *"})
-    assert (again.status_code, again.headers["ETag"]) == (200, '"2"')
+    assert (again.status_code, again.headers["ETag"], again.json()["outcome"]) == (200, '"2"', "changed")
     shown = (await client.get(PATH)).json()
     assert (shown["spec"], shown["tags"], shown["memo"]) == ({"crons": ["0 10 * * *"]}, [], {"m": 1})
 
@@ -35,6 +36,7 @@ async def test_put_creates_and_then_replaces(client: httpx.AsyncClient):
 async def test_a_dry_run_stores_nothing_and_what_changes_nothing_keeps_the_version(client: httpx.AsyncClient):
     would_be = await client.put(PATH, json=BODY | {"dry_run": True})
     assert (would_be.status_code, would_be.json()["version"]) == (200, 1)
+    assert (would_be.json()["outcome"], "Location" in would_be.headers) == ("created", False)
     assert (await client.get(PATH)).status_code == 404
     assert (await client.put(PATH, json=BODY | {"action": "none", "dry_run": True})).json()[
         "code"
@@ -43,7 +45,8 @@ async def test_a_dry_run_stores_nothing_and_what_changes_nothing_keeps_the_versi
     would_be = await client.put(PATH, json=BODY | {"tags": ["t"], "version": 1, "dry_run": True})
     assert (would_be.json()["version"], would_be.json()["tags"]) == (2, ["t"])
     assert (await client.get(PATH)).json()["version"] == 1
-    assert (await client.put(PATH, json=BODY)).json()["version"] == 1
+    again = (await client.put(PATH, json=BODY)).json()
+    assert (again["version"], again["outcome"]) == (1, "unchanged")
 
 
 @pytest.mark.parametrize(

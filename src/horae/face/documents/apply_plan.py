@@ -181,10 +181,10 @@ async def _schedule(client: Client, document: Document, label: str, new_calendar
         if present["managed_by"] not in {"", body["managed_by"]}:
             raise _managed_elsewhere(document.name, present["managed_by"], body["managed_by"])
         differences = tuple(schedule_differences(present, would))
-        if not differences and would["version"] != version:
+        if not differences and would["outcome"] == "changed":
             # Views hide only one thing that documents have: the secrets of an action.
             differences = (Difference("action.options", "***", "*** (another secret)"),)
-    outcome: Outcome = "created" if present is None else "changed" if differences else "unchanged"
+    outcome: Outcome = would["outcome"]
     return Step(
         kind="schedule", name=document.name, source=document.source, outcome=outcome, differences=differences, body=body,
         version=version, owner=would["owner"], sentence="" if outcome == "unchanged" else would["sentence"],

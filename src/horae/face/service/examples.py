@@ -135,6 +135,7 @@ REQUESTS: dict[str, Any] = {
 ANSWERS: dict[str, Any] = {
     "ScheduleView": SCHEDULE,
     "StoredSchedule": {**SCHEDULE, "warnings": []},
+    "PutSchedule": {**SCHEDULE, "warnings": [], "outcome": "unchanged"},
     "PatchedView": {"schedule": SCHEDULE, "run_id": RUN["id"], "backfills": []},
     "DescribedSchedule": {
         **SCHEDULE,

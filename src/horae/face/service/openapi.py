@@ -83,12 +83,12 @@ _CONFLICTS = {
 }  # fmt: skip
 _ETAG = {"ETag": {"description": "The version of the schedule, for If-Match.", "schema": {"type": "string"}}}
 _LOCATION = {"Location": {"description": "The path of the schedule.", "schema": {"type": "string"}}}
-_WITH_ETAG = {"ScheduleView", "StoredSchedule", "DescribedSchedule", "ResumedSchedule"}
+_WITH_ETAG = {"ScheduleView", "StoredSchedule", "PutSchedule", "DescribedSchedule", "ResumedSchedule"}
 _REPEATED = "The same request was carried out before; nothing was created."
 _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
     "createSchedule": {"200": ("StoredSchedule", _REPEATED)},
     "runOnce": {"200": ("StoredSchedule", _REPEATED)},
-    "replaceSchedule": {"201": ("StoredSchedule", "It was created.")},
+    "replaceSchedule": {"201": ("PutSchedule", "It was created.")},
     "deployWorkflow": {"201": ("DeployedView", "It was deployed.")},
     "putWorkflow": {"201": ("DeployedView", "It was deployed.")},
     "createSchedules": {"200": ("CreatedPage", _REPEATED)},
@@ -345,8 +345,12 @@ def _name_body(body: Json) -> None:
             schema = content["schema"] = inner
     name = schema["$ref"].removeprefix(REFERENCE) if "$ref" in schema else schema["title"]
     one = _ref(name)
-    several = any(inner.get("type") == "array" for inner in choices)
-    content["schema"] = {"oneOf": [one, {"type": "array", "items": one}]} if several else one
+    forms = [one]
+    if any(inner.get("type") == "array" for inner in choices):
+        forms.append({"type": "array", "items": one})
+    if not body["required"]:
+        forms.append({"type": "null"})
+    content["schema"] = {"oneOf": forms} if len(forms) > 1 else one
     content["examples"] = {"example": {"value": REQUESTS[name]}}
 
 

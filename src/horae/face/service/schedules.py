@@ -18,9 +18,12 @@ from horae.app.merge_patch import merged_policies, merged_spec
 from horae.app.operations import SingleRun
 from horae.app.schedule_creation import Creation
 from horae.app.schedule_fields import ScheduleFields, TriggerBody, values_of
+from horae.app.schedule_put import Only, whole
+from horae.app.schedule_put import put as put_schedule
 from horae.app.schedule_views import (
     DescribedSchedule,
     PatchedView,
+    PutSchedule,
     ResumedSchedule,
     ScheduleView,
     StoredSchedule,
@@ -28,6 +31,7 @@ from horae.app.schedule_views import (
     VersionView,
     description_view,
     graph_runs_view,
+    put_view,
     resumed_view,
     stored_view,
 )
@@ -70,7 +74,7 @@ from horae.face.service.route_helpers import (
     trigger_of,
     version_of_etag,
 )
-from horae.model import GRAPH, Action, Schedule
+from horae.model import GRAPH, Schedule
 from horae.spec.duration import milliseconds
 
 Start = Annotated[str | None, parameter("start", "Later than this; now if omitted.", format="date-time")]
@@ -151,7 +155,11 @@ async def create_schedule(
 async def created(own: ScopedOperations, creation: Creation) -> Response[StoredSchedule]:
     """A created schedule with its location; the status is 200 if the same request created it before."""
     (schedule,), status = creation.schedules, 200 if creation.repeated else 201
-    return await _stored(own, schedule, status, Location=f"/api/v1/schedules/{quote(schedule.id, safe='')}")
+    return await _stored(own, schedule, status, **_location(schedule.id))
+
+
+def _location(schedule_id: str) -> dict[str, str]:
+    return {"Location": f"/api/v1/schedules/{quote(schedule_id, safe='')}"}
 
 
 @get("/", summary="List schedules")
@@ -179,40 +187,27 @@ async def replace_schedule(
     data: ReplaceSchedule,
     if_match: IfMatch = None,
     if_none_match: IfNoneMatch = None,
-) -> Response[StoredSchedule]:
+) -> Response[PutSchedule]:
     """Creates the schedule if it does not exist. Otherwise replaces spec, action, policies and state from now on; waiting runs stay.
 
     A request that changes nothing keeps the version. With `dry_run` nothing is stored, and the answer is the schedule as it would be.
     """
-    fields = values_of(data, ScheduleFields) | {"action": _whole(data.action)}
-
-    async def create() -> Response[StoredSchedule]:
-        creation = await own.schedules.create_once(
-            [NewSchedule(**fields, id=schedule_id)], dry_run=data.dry_run
-        )
-        return await (_stored(own, creation.schedules[0]) if data.dry_run else created(own, creation))
-
-    async def replace() -> Response[StoredSchedule]:
-        return await _edited(
-            operations, schedule_id, lambda _: Edit(**fields), data.version, if_match, dry_run=data.dry_run
-        )
-
-    if must_be_new(if_none_match):
-        try:
-            return await create()
-        except ScheduleExistsError as error:
-            raise StatusError(error, 412) from None
+    expected = version_of_etag(if_match)
+    only: Only | None = "new" if must_be_new(if_none_match) else "existing" if if_match is not None else None
     try:
-        return await replace()
-    except ScheduleNotFoundError as error:
-        if if_match is not None:
-            raise StatusError(error, 412) from None
-        if data.version is not None:
-            raise
-    try:
-        return await create()
-    except ScheduleExistsError:  # another request was faster
-        return await replace()
+        done = await put_schedule(
+            operations.schedules, schedule_id, values_of(data, ScheduleFields) | {"action": whole(data.action)},
+            own=own.schedules, version=data.version if expected is None else expected, only=only, dry_run=data.dry_run,
+        )  # fmt: skip
+    except (ScheduleExistsError, ScheduleNotFoundError) as error:
+        raise error if only is None else StatusError(error, 412) from None
+    except ConflictTokenMismatchError as error:
+        raise error if expected is None else StatusError(error, 412) from None
+    stored = done.outcome == "created" and not data.dry_run
+    return await _shown(
+        operations, done.schedule, lambda: put_view(done, operations.now()), 201 if stored else 200,
+        **(_location(schedule_id) if stored else {}),
+    )  # fmt: skip
 
 
 @patch("/{schedule_id:str}", summary="Change a part of a schedule")
@@ -222,7 +217,7 @@ async def merge_schedule(
     """Other fields keep their values. `spec` and `policies` are merged into the current ones, and `null` removes a part of them. Fields of a graph change a schedule of a graph."""
     fields, of_graph = values_of(data, ScheduleFields), values_of(data, GraphFields)
     if data.action is not msgspec.UNSET:
-        fields["action"] = _whole(data.action)
+        fields["action"] = whole(data.action)
 
     def edit_of(schedule: Schedule) -> Edit:
         merged: dict[str, Any] = {}
@@ -238,25 +233,18 @@ async def merge_schedule(
         return await _edited(operations, schedule_id, edit_of, data.version, if_match)
 
 
-def _whole(action: Action | str) -> Action:
-    """A given action replaces the whole action, even if it is only an address."""
-    return Action(name=action) if isinstance(action, str) else action
-
-
 async def _edited(
     operations: ScopedOperations,
     schedule_id: str,
     edit_of: Callable[[Schedule], Edit],
     version: int | None,
     if_match: str | None,
-    *,
-    dry_run: bool = False,
 ) -> Response[StoredSchedule]:
     """Apply an edit; a stale version in the body is a conflict, one in the header a failed precondition."""
     expected = version_of_etag(if_match)
     try:
         changed = await operations.schedules.edit(
-            schedule_id, edit_of, version=version if expected is None else expected, dry_run=dry_run
+            schedule_id, edit_of, version=version if expected is None else expected
         )
     except ConflictTokenMismatchError as error:
         if expected is not None:
