@@ -83,3 +83,8 @@ def __getattr__(name: str) -> object:
     value: object = getattr(import_module(f"{__name__}.{_LOADED_WHEN_ASKED[name]}"), name)
     globals()[name] = value
     return value
+
+
+def __dir__() -> list[str]:
+    """The public names, whether or not they are loaded."""
+    return __all__

@@ -7,13 +7,15 @@ from collections.abc import Callable, Collection
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from types import TracebackType
-from typing import Self, TypeVar, overload
+from typing import TYPE_CHECKING, Self, TypeVar, overload
 
 from horae.app.accounts import AccountPort, Accounts, Billing, UsagePort, UsageTable
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
 from horae.app.database import store_of
 from horae.app.engine_driver import Driver, SharedClock
+from horae.app.flows import Flows
+from horae.app.grants import Grants
 from horae.app.graph_discovery import execution_of, graph_providers
 from horae.app.graph_execution import GraphExecution
 from horae.app.graph_state import GraphMemoryTable
@@ -30,6 +32,9 @@ from horae.app.schedule_views import Description
 from horae.app.schedules import Schedules
 from horae.app.spec_evaluation import Evaluator
 from horae.app.triggers_and_backfills import BackfillRequest, Trigger
+from horae.app.usage import UsageSums
+from horae.app.why import Why
+from horae.app.workflows import Workflows
 from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.engine.attempt_log_writer import AttemptLogWriter
@@ -87,6 +92,11 @@ class App:
     ``database`` is ``sqlite:///path``, ``postgresql://…`` or ``:memory:``. ``name`` labels the schedules that the program defines;
     the default is the name of the module that creates the app. Use the app as an async context manager.
     """
+
+    if not TYPE_CHECKING:  # for ``help``: each app has its own
+        schedule, once = Program.schedule, ScopedOperations.once
+        schedules, runs, backfills, calendars = Schedules, Runs, Backfills, Calendars
+        flows, workflows, why, grants, usage, accounts = Flows, Workflows, Why, Grants, UsageSums, Accounts
 
     @checked_call
     def __init__(
@@ -155,7 +165,6 @@ class App:
         self.program = Program(calling_module() if name is None else name, self._scope)
         """The schedules that this program defines."""
         self.schedule = self.program.schedule
-        self.prune_orphans = self.program.prune_orphans
 
     def _set_up_delegation(self) -> None:
         """Set up the execution of graphs for absent users: accounts, usage, and the executing side of this process."""
@@ -236,6 +245,10 @@ class App:
         if other.graphs.providers:  # they run under the grants of this app's database
             self.use_graphs(*other.graphs.providers)
         self.program.adopt(other.program)
+
+    async def prune_orphans(self) -> list[str]:
+        """Delete the schedules of this program that it no longer defines; return their ids."""
+        return await self.program.prune_orphans()
 
     def use(self, executor: Executor) -> None:
         """Add an executor, and with it a kind of action that schedules can run."""

@@ -23,12 +23,15 @@ from typing import (
     is_typeddict,
 )
 
+import msgspec
+
 from horae.checked import unknown_field
 from horae.errors import InvalidInputError
 
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
+F = TypeVar("F", bound=Callable[..., object])
 
 _WORDS: dict[object, str] = {
     str: "a text", int: "a whole number", bool: "True or False", NoneType: "None", dict: "a mapping", Mapping: "a mapping",
@@ -64,6 +67,31 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **fields)
 
     return call
+
+
+def shows_fields(declaration: type[msgspec.Struct], others: Mapping[str, object] = {}) -> Callable[[F], F]:
+    """Make the signature of a function name the keywords of its ``**more: Unpack[…]``, with the defaults of a struct, or ``others``."""
+    defaults = {each.name: _default(each) for each in msgspec.structs.fields(declaration)} | {**others}
+
+    def show(function: F) -> F:
+        signature = inspect.signature(function)
+        *named, others = signature.parameters.values()
+        (keywords,) = get_args(inspect.get_annotations(function, eval_str=True)[others.name])
+        shown = [
+            inspect.Parameter(
+                name, others.KEYWORD_ONLY, annotation=type_.__forward_arg__, default=defaults[name]
+            )
+            for name, type_ in keywords.__annotations__.items()
+        ]
+        vars(function)["__signature__"] = signature.replace(parameters=[*named, *shown])
+        return function
+
+    return show
+
+
+def _default(field: msgspec.structs.FieldInfo) -> object:
+    made = field.default_factory
+    return field.default if made is msgspec.NODEFAULT else made()
 
 
 class _Arguments:

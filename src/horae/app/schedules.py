@@ -12,7 +12,7 @@ import msgspec
 
 from horae.app.bulk import Change, change_all
 from horae.app.field_checks import check_jitter, check_number, check_text, future_ms, moment
-from horae.app.operation_arguments import checks_arguments
+from horae.app.operation_arguments import checks_arguments, shows_fields
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import MAX_BYTES, Page, cursor_of, fitting, page_limit, place_of
 from horae.app.schedule_creation import Creation, Creator
@@ -98,6 +98,7 @@ class Schedules:
     def __init__(self, scope: OwnerScope) -> None:
         self._scope = scope
 
+    @shows_fields(NewSchedule)
     async def create(
         self, schedule_id: str, spec: SpecLike, action: ActionLike, **more: Unpack[CreateFields]
     ) -> Schedule:
@@ -295,6 +296,7 @@ class Schedules:
         async with self._scope.store.reading() as transaction:
             return await transaction.count_schedules(self._scope.only(only))
 
+    @shows_fields(Edit)
     async def update(
         self,
         schedule_id: str,
@@ -311,6 +313,7 @@ class Schedules:
         await self._warn([changed])
         return changed
 
+    @shows_fields(Edit, DEFAULTS)
     async def put(
         self,
         schedule_id: str,

@@ -12,8 +12,8 @@ import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Coroutine
-from types import MethodType, TracebackType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from horae.app import App
 from horae.app.accounts import Accounts
@@ -51,15 +51,6 @@ class Background:
     def run(self, operation: Callable[[], Operation[R]]) -> R:
         """Run an operation to its end, from any thread but that of the event loop."""
         return self._submit(self.open(), operation)
-
-    def blocking(self, operation: Callable[P, Operation[R]]) -> Callable[P, R]:
-        """An operation as a function that blocks until it is done."""
-
-        @functools.wraps(operation)
-        def call(*args: P.args, **keywords: P.kwargs) -> R:
-            return self.run(lambda: operation(*args, **keywords))
-
-        return call
 
     def _submit(self, loop: asyncio.AbstractEventLoop, operation: Callable[[], Operation[R]]) -> R:
         if threading.current_thread() is self._thread:
@@ -143,173 +134,169 @@ class Proxy(Generic[T]):
         self._target = target
 
 
-class Blocking(Generic[T, P, R]):
+def blocking(operation: Callable[Concatenate[T, P], Operation[R]]) -> Callable[Concatenate[Proxy[T], P], R]:
     """An operation, as a method of a :class:`Proxy` that blocks until it is done."""
 
-    def __init__(self, operation: Callable[Concatenate[T, P], Operation[R]]) -> None:
-        self.operation = operation
-        self.__doc__ = operation.__doc__
+    @functools.wraps(operation)
+    def call(proxy: Proxy[T], /, *args: P.args, **keywords: P.kwargs) -> R:
+        return proxy._background.run(lambda: operation(proxy._target, *args, **keywords))  # noqa: SLF001 - this is a method of it
 
-    @overload
-    def __get__(self, proxy: None, owner: type) -> Self: ...
-    @overload
-    def __get__(self, proxy: Proxy[T], owner: type) -> Callable[P, R]: ...
-    def __get__(self, proxy: Proxy[T] | None, owner: type) -> Self | Callable[P, R]:
-        if proxy is None:
-            return self
-        bound: Callable[P, Operation[R]] = MethodType(self.operation, proxy._target)  # noqa: SLF001 - this is a method of it
-        return proxy._background.blocking(bound)  # noqa: SLF001
+    return call
 
 
 class SyncSchedules(Proxy[Schedules]):
     """:class:`Schedules`, blocking."""
 
-    create = Blocking(Schedules.create)
-    create_many = Blocking(Schedules.create_many)
-    create_once = Blocking(Schedules.create_once)
-    knows_action = Blocking(Schedules.knows_action)
-    get = Blocking(Schedules.get)
-    exists = Blocking(Schedules.exists)
-    is_of_graph = Blocking(Schedules.is_of_graph)
-    last_starts = Blocking(Schedules.last_starts)
-    meaning = Blocking(Schedules.meaning)
-    describe = Blocking(Schedules.describe)
-    describe_many = Blocking(Schedules.describe_many)
-    recent_runs = Blocking(Schedules.recent_runs)
-    times = Blocking(Schedules.times)
-    counts = Blocking(Schedules.counts)
-    versions = Blocking(Schedules.versions)
-    list = Blocking(Schedules.list)
-    unreadable = Blocking(Schedules.unreadable)
-    count = Blocking(Schedules.count)
-    update = Blocking(Schedules.update)
-    put = Blocking(Schedules.put)
-    edit = Blocking(Schedules.edit)
-    patch = Blocking(Schedules.patch)
-    pause = Blocking(Schedules.pause)
-    resume = Blocking(Schedules.resume)
-    skip_next = Blocking(Schedules.skip_next)
-    pause_all = Blocking(Schedules.pause_all)
-    resume_all = Blocking(Schedules.resume_all)
-    trigger = Blocking(Schedules.trigger)
-    delete = Blocking(Schedules.delete)
-    search = Blocking(Schedules.search)
-    soonest = Blocking(Schedules.soonest)
-    get_many = Blocking(Schedules.get_many)
+    create = blocking(Schedules.create)
+    create_many = blocking(Schedules.create_many)
+    create_once = blocking(Schedules.create_once)
+    knows_action = blocking(Schedules.knows_action)
+    get = blocking(Schedules.get)
+    exists = blocking(Schedules.exists)
+    is_of_graph = blocking(Schedules.is_of_graph)
+    last_starts = blocking(Schedules.last_starts)
+    meaning = blocking(Schedules.meaning)
+    describe = blocking(Schedules.describe)
+    describe_many = blocking(Schedules.describe_many)
+    recent_runs = blocking(Schedules.recent_runs)
+    times = blocking(Schedules.times)
+    counts = blocking(Schedules.counts)
+    versions = blocking(Schedules.versions)
+    list = blocking(Schedules.list)
+    unreadable = blocking(Schedules.unreadable)
+    count = blocking(Schedules.count)
+    update = blocking(Schedules.update)
+    put = blocking(Schedules.put)
+    edit = blocking(Schedules.edit)
+    patch = blocking(Schedules.patch)
+    pause = blocking(Schedules.pause)
+    resume = blocking(Schedules.resume)
+    skip_next = blocking(Schedules.skip_next)
+    pause_all = blocking(Schedules.pause_all)
+    resume_all = blocking(Schedules.resume_all)
+    trigger = blocking(Schedules.trigger)
+    delete = blocking(Schedules.delete)
+    search = blocking(Schedules.search)
+    soonest = blocking(Schedules.soonest)
+    get_many = blocking(Schedules.get_many)
 
 
 class SyncRuns(Proxy[Runs]):
     """:class:`Runs`, blocking."""
 
-    unstarted_ranges = Blocking(Runs.unstarted_ranges)
-    get = Blocking(Runs.get)
-    history = Blocking(Runs.history)
-    attempts = Blocking(Runs.attempts)
-    logs = Blocking(Runs.logs)
-    checkpoints = Blocking(Runs.checkpoints)
-    list = Blocking(Runs.list)
-    latest = Blocking(Runs.latest)
-    search = Blocking(Runs.search)
-    rerun = Blocking(Runs.rerun)
-    cancel = Blocking(Runs.cancel)
-    terminate = Blocking(Runs.terminate)
-    report = Blocking(Runs.report)
-    check_token = Blocking(Runs.check_token)
+    unstarted_ranges = blocking(Runs.unstarted_ranges)
+    get = blocking(Runs.get)
+    history = blocking(Runs.history)
+    attempts = blocking(Runs.attempts)
+    logs = blocking(Runs.logs)
+    checkpoints = blocking(Runs.checkpoints)
+    list = blocking(Runs.list)
+    latest = blocking(Runs.latest)
+    search = blocking(Runs.search)
+    rerun = blocking(Runs.rerun)
+    cancel = blocking(Runs.cancel)
+    terminate = blocking(Runs.terminate)
+    report = blocking(Runs.report)
+    check_token = blocking(Runs.check_token)
 
 
 class SyncBackfills(Proxy[Backfills]):
     """:class:`Backfills`, blocking."""
 
-    preview = Blocking(Backfills.preview)
-    start = Blocking(Backfills.start)
-    get = Blocking(Backfills.get)
-    list = Blocking(Backfills.list)
-    open_runs = Blocking(Backfills.open_runs)
-    cancel = Blocking(Backfills.cancel)
+    preview = blocking(Backfills.preview)
+    start = blocking(Backfills.start)
+    get = blocking(Backfills.get)
+    list = blocking(Backfills.list)
+    open_runs = blocking(Backfills.open_runs)
+    cancel = blocking(Backfills.cancel)
 
 
 class SyncCalendars(Proxy[Calendars]):
     """:class:`Calendars`, blocking."""
 
-    put = Blocking(Calendars.put)
-    get = Blocking(Calendars.get)
-    list = Blocking(Calendars.list)
-    delete = Blocking(Calendars.delete)
+    put = blocking(Calendars.put)
+    get = blocking(Calendars.get)
+    list = blocking(Calendars.list)
+    delete = blocking(Calendars.delete)
 
 
 class SyncFlows(Proxy[Flows]):
     """:class:`Flows`, blocking."""
 
-    deploy = Blocking(Flows.deploy)
-    publish = Blocking(Flows.publish)
-    publish_many = Blocking(Flows.publish_many)
-    list = Blocking(Flows.list)
-    show = Blocking(Flows.show)
-    runs = Blocking(Flows.runs)
-    chain = Blocking(Flows.chain)
-    logs = Blocking(Flows.logs)
-    events = Blocking(Flows.events)
-    inputs = Blocking(Flows.inputs)
-    explain = Blocking(Flows.explain)
-    run_now = Blocking(Flows.run_now)
-    pause = Blocking(Flows.pause)
-    resume = Blocking(Flows.resume)
-    resolve = Blocking(Flows.resolve)
-    skip = Blocking(Flows.skip)
+    deploy = blocking(Flows.deploy)
+    publish = blocking(Flows.publish)
+    publish_many = blocking(Flows.publish_many)
+    list = blocking(Flows.list)
+    show = blocking(Flows.show)
+    runs = blocking(Flows.runs)
+    chain = blocking(Flows.chain)
+    logs = blocking(Flows.logs)
+    events = blocking(Flows.events)
+    inputs = blocking(Flows.inputs)
+    explain = blocking(Flows.explain)
+    run_now = blocking(Flows.run_now)
+    pause = blocking(Flows.pause)
+    resume = blocking(Flows.resume)
+    resolve = blocking(Flows.resolve)
+    skip = blocking(Flows.skip)
 
 
 class SyncGrants(Proxy[Grants]):
     """:class:`Grants`, blocking."""
 
-    create = Blocking(Grants.create)
-    get = Blocking(Grants.get)
-    validate = Blocking(Grants.validate)
-    list = Blocking(Grants.list)
-    revoke = Blocking(Grants.revoke)
-    renew = Blocking(Grants.renew)
+    create = blocking(Grants.create)
+    get = blocking(Grants.get)
+    validate = blocking(Grants.validate)
+    list = blocking(Grants.list)
+    revoke = blocking(Grants.revoke)
+    renew = blocking(Grants.renew)
 
 
 class SyncUsage(Proxy[UsageSums]):
     """:class:`UsageSums`, blocking."""
 
-    sums = Blocking(UsageSums.sums)
-    of_run = Blocking(UsageSums.of_run)
+    sums = blocking(UsageSums.sums)
+    of_run = blocking(UsageSums.of_run)
 
 
 class SyncAccounts(Proxy[Accounts]):
     """:class:`Accounts`, blocking."""
 
-    account_of = Blocking(Accounts.account_of)
-    default_virtual_key = Blocking(Accounts.default_virtual_key)
-    has_credit = Blocking(Accounts.has_credit)
-    get = Blocking(Accounts.get)
-    put = Blocking(Accounts.put)
+    account_of = blocking(Accounts.account_of)
+    default_virtual_key = blocking(Accounts.default_virtual_key)
+    has_credit = blocking(Accounts.has_credit)
+    get = blocking(Accounts.get)
+    put = blocking(Accounts.put)
 
 
 class SyncWorkflows(Proxy[Workflows]):
     """:class:`Workflows`, blocking."""
 
-    deploy = Blocking(Workflows.deploy)
-    check = Blocking(Workflows.check)
-    free_version = Blocking(Workflows.free_version)
-    get = Blocking(Workflows.get)
-    list = Blocking(Workflows.list)
-    versions = Blocking(Workflows.versions)
-    start = Blocking(Workflows.start)
-    launch = Blocking(Workflows.launch)
-    nodes = Blocking(Workflows.nodes)
+    deploy = blocking(Workflows.deploy)
+    check = blocking(Workflows.check)
+    free_version = blocking(Workflows.free_version)
+    get = blocking(Workflows.get)
+    list = blocking(Workflows.list)
+    versions = blocking(Workflows.versions)
+    start = blocking(Workflows.start)
+    launch = blocking(Workflows.launch)
+    nodes = blocking(Workflows.nodes)
 
 
 class SyncWhy(Proxy[Why]):
     """:class:`Why`, blocking."""
 
-    explain = Blocking(Why.explain)
-    preview = Blocking(Why.preview)
-    forecast = Blocking(Why.forecast)
+    explain = blocking(Why.explain)
+    preview = blocking(Why.preview)
+    forecast = blocking(Why.forecast)
 
 
 class SyncOperations(Proxy[ScopedOperations]):
     """The operations of all owners, or of one owner, blocking."""
+
+    if not TYPE_CHECKING:  # for ``help``: each object has its own
+        schedules, runs, backfills, calendars = SyncSchedules, SyncRuns, SyncBackfills, SyncCalendars
+        grants, usage, workflows, flows, why = SyncGrants, SyncUsage, SyncWorkflows, SyncFlows, SyncWhy
 
     def __init__(self, background: Background, target: ScopedOperations) -> None:
         super().__init__(background, target)
@@ -324,8 +311,18 @@ class SyncOperations(Proxy[ScopedOperations]):
         self.flows = SyncFlows(background, target.flows)
         self.why = SyncWhy(background, target.why)
 
-    once = Blocking(ScopedOperations.once)
-    create_single_run = Blocking(ScopedOperations.create_single_run)
+    once = blocking(ScopedOperations.once)
+    create_single_run = blocking(ScopedOperations.create_single_run)
+
+
+def _of_app(operation: Callable[Concatenate[App, P], Operation[R]]) -> Callable[Concatenate[SyncApp, P], R]:
+    """An operation of an :class:`App` itself, blocking."""
+
+    @functools.wraps(operation)
+    def call(app: SyncApp, /, *args: P.args, **keywords: P.kwargs) -> R:
+        return app._background.run(lambda: operation(app.app, *args, **keywords))  # noqa: SLF001 - this is a method of it
+
+    return call
 
 
 class SyncApp(SyncOperations):
@@ -333,6 +330,10 @@ class SyncApp(SyncOperations):
 
     It opens at its first operation; close it, or use it as a context manager. ``start`` keeps time in the background, ``run`` here.
     """
+
+    if not TYPE_CHECKING:  # for ``help``: each object has its own
+        action, schedule, use, run = App.action, App.schedule, App.use, App.run
+        accounts = SyncAccounts
 
     def __init__(
         self,
@@ -347,10 +348,10 @@ class SyncApp(SyncOperations):
         super().__init__(Background(self.app), self.app.all_owners)
         self.action, self.schedule, self.use = self.app.action, self.app.schedule, self.app.use
         self.run = self.app.run
-        blocking = self._background.blocking
-        self.nodes, self.backlog = blocking(self.app.nodes), blocking(self.app.backlog)
-        self.readiness, self.prune_orphans = blocking(self.app.readiness), blocking(self.app.prune_orphans)
         self.accounts = SyncAccounts(self._background, self.app.accounts)
+
+    nodes, backlog, readiness = _of_app(App.nodes), _of_app(App.backlog), _of_app(App.readiness)
+    prune_orphans = _of_app(App.prune_orphans)
 
     def owned_by(self, owner: str, scopes: Collection[str] = ()) -> SyncOperations:
         """The operations of one owner, who sees only what they own."""

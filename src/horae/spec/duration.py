@@ -128,7 +128,7 @@ def duration_text(milliseconds: int) -> str:
     return "".join(parts) or "0s"
 
 
-class DurationFields(Checked, frozen=True):
+class DurationFields(Checked, frozen=True, repr_omit_defaults=True):
     """A value whose durations have their short form, however they were given: equal durations are equal texts."""
 
     def __post_init__(self) -> None:
