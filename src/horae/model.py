@@ -17,6 +17,7 @@ from typing import Annotated, Any, Generic, NewType, TypeVar, cast
 import msgspec
 from msgspec import Meta
 
+from horae.errors import HoraeError
 from horae.policies import CatchUp as CatchUp
 from horae.policies import CatchUpPolicy as CatchUpPolicy
 from horae.policies import OnResume as OnResume
@@ -26,7 +27,7 @@ from horae.policies import Retention as Retention
 from horae.policies import RetryPolicy as RetryPolicy
 from horae.policies import Timeouts as Timeouts
 from horae.policies import WhenFull as WhenFull
-from horae.spec import SharedCalendar, slot_key
+from horae.spec import SharedCalendar, Spec, slot_key
 
 UNREADABLE = "unreadable"
 """The reason of a run whose row was damaged by a manual change of the database; ``failure`` says how."""
@@ -315,6 +316,25 @@ class Schedule(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     cursor = Instant[datetime]()
     created_at = Instant[datetime]()
     updated_at = Instant[datetime]()
+
+    @property
+    def sentence(self) -> str:
+        """Its spec as an English sentence."""
+        try:
+            return Spec.parse(self.spec).sentence()
+        except HoraeError as error:
+            return f"cannot be read: {error}"
+
+    @property
+    def next_time(self) -> datetime | None:
+        """When it fires next; ``None`` while it is paused, when no slot is left, and if its row cannot be read."""
+        from horae.policy.upcoming_starts import next_fire_of  # noqa: PLC0415 - it decides about the values of this module
+
+        try:
+            fire_ms = None if self.unreadable else next_fire_of(self)
+        except HoraeError:  # the next decision pauses it
+            return None
+        return None if fire_ms is None else instant(fire_ms)
 
     @property
     def key(self) -> ScheduleKey:

@@ -10,7 +10,7 @@ import pytest
 from horae.app import schedule_views, views
 from horae.app.view_base import View, view_of
 from horae.executor.attempt_context import Context
-from horae.model import Node, Policies, RetryPolicy, Schedule
+from horae.model import Action, Node, Policies, RetryPolicy, Schedule, State
 from horae.testing import TimeMachine
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -36,6 +36,42 @@ async def test_every_field_of_a_schedule_is_shown():
     assert (view.created_at, view.next_time, view.paused_until) == (START, minute(1), None)
     assert view.policies["retry"]["attempts"] == 3
     assert view.policies.keys() == set(Policies.__struct_fields__)  # also those that have their default
+
+
+async def test_a_schedule_says_when_it_fires_next_and_its_spec_in_words():
+    async with TimeMachine(START) as machine:
+        schedules = machine.app.schedules
+        machine.app.action("a")(lambda context: None)
+        sentence = "At minute 5 of every hour, UTC time"
+        made = await schedules.create("s", "5 * * * *", "a")
+        await schedules.create("t", {"crons": ["05 * * * *"]}, "a", paused=True)
+        await schedules.create("u", {"times": ["2026-02-01T00:00Z"]}, "a")
+        listed = await schedules.list()
+        described = (await schedules.describe("s")).schedule
+        put = (await schedules.put("s", "5 * * * *", "a")).schedule
+        for each in (made, listed[0], described, put, await schedules.get("s")):
+            assert (each.next_time, each.sentence) == (minute(5), sentence)
+        assert [each.next_time for each in listed] == [minute(5), None, None]
+        assert listed[0].sentence is listed[1].sentence  # kept with the compiled spec, which they share
+        for each in listed:
+            view = view_of(schedule_views.ScheduleView, each)
+            assert (view.next_time, view.sentence) == (each.next_time, each.sentence)
+        await schedules.skip_next("s", 1)
+        assert (await schedules.get("s")).next_time == minute(65)
+        await machine.advance(minutes=70)
+        assert (await schedules.get("s")).next_time == minute(125)
+
+
+def test_a_schedule_that_cannot_be_read_says_so():
+    state, policies = State(), Policies()
+    broken = Schedule(
+        id="s", generation=1, spec='{"crons": ["no"]}', action=Action(name="a"), policies=policies, state=state,
+        version=1, cursor_ms=0, created_at_ms=0, updated_at_ms=0,
+    )  # fmt: skip
+    assert broken.next_time is None
+    assert broken.sentence.startswith("cannot be read: ")
+    damaged = msgspec.structs.replace(broken, spec='{"crons": ["* * * * *"]}', unreadable={"policies": "no"})
+    assert (damaged.next_time, damaged.sentence) == (None, "Every minute, UTC time")
 
 
 async def test_times_are_those_of_the_ledger_in_either_unit():

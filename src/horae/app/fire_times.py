@@ -9,7 +9,6 @@ from horae.errors import SpecError
 from horae.model import Schedule, UnstartedRange, instant
 from horae.policy.catch_up import fire_instant
 from horae.policy.slot_times import END_MS, count_slots, is_slot, next_slot_ms, previous_slot_ms
-from horae.policy.undecided_spec import undecided
 from horae.policy.upcoming_starts import fire_times, next_slot, skipped_fire_times
 from horae.spec import Spec
 
@@ -22,13 +21,6 @@ def fire_time(spec: Spec, nominal_ms: int, schedule_id: str) -> datetime:
 def next_nominal_ms(schedule: Schedule) -> int | None:
     """The nominal time of the next slot; ``None`` while the schedule is paused, and when no slot is left."""
     return next_slot(schedule, Spec.parse(schedule.spec))
-
-
-def next_time(schedule: Schedule) -> datetime | None:
-    """When a schedule fires next; ``None`` while it is paused, and when no slot is left."""
-    nominal_ms = next_nominal_ms(schedule)
-    spec = undecided(schedule, Spec.parse(schedule.spec))
-    return None if nominal_ms is None else fire_time(spec, nominal_ms, schedule.id)
 
 
 def times_ahead(

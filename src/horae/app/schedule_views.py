@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from horae.app.fire_times import fire_time, next_time, nominal_times
+from horae.app.fire_times import fire_time, nominal_times
 from horae.app.graph_schedules import graph_fields, graph_run
 from horae.app.page import Page
 from horae.app.schedule_edits import Resumed
@@ -235,8 +235,7 @@ class CreatedView(View, frozen=True):
 
     @classmethod
     def computed(cls, schedule: Schedule) -> dict[str, Any]:
-        warnings = schedule_warnings(schedule, schedule.created_at_ms)
-        return {"next_time": next_time(schedule), "warnings": warnings}
+        return {"warnings": schedule_warnings(schedule, schedule.created_at_ms)}
 
 
 class PatchedView(View, frozen=True):
@@ -331,16 +330,12 @@ def policies_view(policies: Policies) -> dict[str, Any]:
 def _when(schedule: Schedule) -> tuple[dict[str, Any], dict[str, str]]:
     """The view of a schedule's spec, and the unreadable fields of its row: a list must still show the other schedules."""
     faults = schedule.unreadable
+    shown = {"sentence": schedule.sentence, "next_time": schedule.next_time}
     try:
-        meaning = _meaning(schedule.spec)
-    except HoraeError as error:
-        sentence = f"cannot be read: {error}"
-        shown: dict[str, Any] = {"spec": {}, "sentence": sentence, "timezone": "UTC", "next_time": None}
-        return shown, {**faults, "spec": f"its spec {sentence}"}
-    try:
-        return {**meaning, "next_time": None if faults else next_time(schedule)}, faults
-    except HoraeError:  # the next decision pauses it
-        return {**meaning, "next_time": None}, faults
+        return {**_meaning(schedule.spec), **shown}, faults
+    except HoraeError:
+        unreadable = {"spec": f"its spec {schedule.sentence}"}
+        return {"spec": {}, "timezone": "UTC", **shown}, {**faults, **unreadable}
 
 
 def times_view(

@@ -90,6 +90,13 @@ def next_slot(schedule: Schedule, spec: Spec) -> int | None:
     return None if start is None else next_slot_ms(spec, start)
 
 
+def next_fire_of(schedule: Schedule) -> int | None:
+    """When a schedule fires next, in milliseconds; ``None`` while it is paused, and when no slot is left."""
+    spec = Spec.parse(schedule.spec)
+    nominal_ms = next_slot(schedule, spec)
+    return None if nominal_ms is None else fire_instant(undecided(schedule, spec), nominal_ms, schedule.id)
+
+
 def _after(spec: Spec, cursor_ms: int, skip: int) -> int | None:
     """Move a cursor forward by ``skip`` slots; ``None`` if there are fewer."""
     while skip:

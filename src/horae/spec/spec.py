@@ -80,6 +80,7 @@ class Spec:
         "_cold",
         "_next",
         "_raw_union",
+        "_sentence",
         "_sources",
         "_text",
         "_union",
@@ -99,6 +100,7 @@ class Spec:
         self._union: Union | None = None
         self._raw_union: Union | None = None
         self._text: str | None = None
+        self._sentence: str | None = None
         self._next: dict[int, int | None] = {}
 
     @classmethod
@@ -191,8 +193,10 @@ class Spec:
 
     def sentence(self) -> str:
         """The spec as an English sentence."""
-        begin_question()
-        return sentence_of(self.elements)
+        if self._sentence is None:
+            begin_question()
+            self._sentence = sentence_of(self.elements)
+        return self._sentence
 
     def __repr__(self) -> str:
         return f"Spec({self.text})"
