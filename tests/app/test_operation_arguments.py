@@ -10,9 +10,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from horae import App, HoraeError, Policies
+from horae import App, HoraeError, NewSchedule, Policies, SyncApp
 from horae.app import Trigger
 from horae.errors import InvalidInputError
+from horae.model import Action
 from horae.testing import TimeMachine
 
 DAILY = "0 9 * * *"
@@ -25,7 +26,8 @@ WRONG: list[tuple[Callable[[App], Awaitable[object]], str, str, str]] = [
     (lambda app: app.schedules.create("x", DAILY, "hello", policies={"retry": {"factor": float("inf")}}), "policies.retry.factor", "must be at most", ""),
     (lambda app: app.schedules.create(7, DAILY, "hello"), "schedule_id", "must be a text, not a whole number", ""),  # type: ignore[arg-type]
     (lambda app: app.schedules.create("x", 7, "hello"), "spec", "must be", ""),  # type: ignore[arg-type]
-    (lambda app: app.schedules.create("x", DAILY, print), "action", "must be", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.create("x", DAILY, print), "action", "is a function that is not registered", "register it with @app.action"),
+    (lambda app: app.schedules.create("x", DAILY, 7), "action", "must be an Action or a mapping or a text or a function, not a whole number", ""),  # type: ignore[arg-type]
     (lambda app: app.schedules.create("x", DAILY), "action", "is missing", ""),  # type: ignore[call-arg]
     (lambda app: app.schedules.create("x", DAILY, "hello", input={"at": float("nan")}), "input", "has a number that is not finite", ""),
     (lambda app: app.schedules.create("x", DAILY, "hello", memo={"m": object()}), "memo", "is no JSON", ""),
@@ -97,3 +99,32 @@ async def test_policies_are_given_as_values_or_mappings_and_a_mapping_changes_on
     assert replaced.policies == Policies()
     await app.schedules.patch("s", trigger=Trigger(overlap="skip"))
     assert await app.schedules.get("s") == replaced
+
+
+async def test_a_registered_function_is_its_action(machine: TimeMachine):
+    app = machine.app
+
+    @app.action("reports.daily")
+    def report() -> None: ...
+
+    @app.schedule(DAILY)
+    def other() -> None: ...
+
+    assert (await app.schedules.create("x", DAILY, report, input={})).action.name == "reports.daily"
+    await app.schedules.create_many([NewSchedule(id="y", spec=DAILY, action=other)])
+    assert (await app.once(report, in_="1h")).action.name == "reports.daily"
+    assert (await app.schedules.update("x", action=other)).action == Action(name="other", input={})
+    assert (await app.schedules.put("x", DAILY, report)).schedule.action == Action(name="reports.daily")
+    assert await app.schedules.knows_action(other)
+
+
+def test_the_decorator_without_parentheses_shows_what_to_write():
+    def report() -> None: ...
+
+    app, sync = App(":memory:"), SyncApp(":memory:")
+    for decorate in (app.schedule, sync.schedule):
+        for given in (report, print, app.now, dict):
+            with pytest.raises(InvalidInputError) as refused:
+                decorate(given)  # type: ignore[arg-type]
+            assert str(refused.value) == "@schedule needs parentheses"
+            assert refused.value.hint == 'write @app.schedule("0 9 * * *"), or @app.schedule(every="5m")'

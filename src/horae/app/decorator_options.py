@@ -23,6 +23,7 @@ from horae.policies import (
 )
 from horae.spec import Spec
 from horae.spec.duration import Duration, duration_text, milliseconds
+from horae.spec.zone import ZoneLike
 
 CatchUpLike = CatchUp | CatchUpName | CatchUpPolicy | CatchUpFields
 Times = datetime | str | Iterable[datetime | str]
@@ -30,7 +31,7 @@ Times = datetime | str | Iterable[datetime | str]
 
 
 def spec_of(
-    spec: SpecLike | None, every: Duration | None, at: Times | None, timezone: str | None
+    spec: SpecLike | None, every: Duration | None, at: Times | None, timezone: ZoneLike | None
 ) -> SpecLike:
     """The spec that the options name in one of three ways: a spec, an interval, or single times."""
     if sum(each is not None for each in (spec, every, at)) != 1:
@@ -51,7 +52,7 @@ def spec_of(
 
 
 def time_of_once(
-    in_: Duration | None, at: datetime | str | None, timezone: str | None, now_ms: int
+    in_: Duration | None, at: datetime | str | None, timezone: ZoneLike | None, now_ms: int
 ) -> SpecLike:
     """The spec of a single time ahead: after a span, or at a time."""
     if (in_ is None) == (at is None):
@@ -72,7 +73,7 @@ def time_of_once(
     return spec
 
 
-def _time(given: datetime | str, timezone: str | None) -> str:
+def _time(given: datetime | str, timezone: ZoneLike | None) -> str:
     if isinstance(given, str):
         return given
     if not isinstance(given, datetime):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import tzinfo
 from functools import cached_property, wraps
 from types import NoneType, UnionType
 from typing import (
     Annotated,
     Any,
+    Concatenate,
     Literal,
     ParamSpec,
     TypeVar,
@@ -31,10 +33,12 @@ from horae.errors import InvalidInputError
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
+T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., object])
 
 _WORDS: dict[object, str] = {
     str: "a text", int: "a whole number", bool: "True or False", NoneType: "None", dict: "a mapping", Mapping: "a mapping",
+    tzinfo: "a ZoneInfo", Callable: "a function",
 }  # fmt: skip
 
 
@@ -67,6 +71,23 @@ def checked_call(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **fields)
 
     return call
+
+
+def needs_parentheses(
+    hint: str,
+) -> Callable[[Callable[Concatenate[T, P], R]], Callable[Concatenate[T, P], R]]:
+    """Refuse to use a method as a decorator without parentheses, where the function takes the place of the first argument."""
+
+    def refuse(method: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]:
+        @wraps(method)
+        def call(owner: T, /, *args: P.args, **fields: P.kwargs) -> R:
+            if len(args) == 1 and not fields and (inspect.isroutine(args[0]) or inspect.isclass(args[0])):
+                raise InvalidInputError(f"@{method.__name__}", "needs parentheses", hint=hint)
+            return method(owner, *args, **fields)
+
+        return call
+
+    return refuse
 
 
 def shows_fields(declaration: type[msgspec.Struct], others: Mapping[str, object] = {}) -> Callable[[F], F]:

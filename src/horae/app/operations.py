@@ -30,6 +30,7 @@ from horae.executor.action_registry import ActionLike
 from horae.model import Schedule
 from horae.policies import Policies, PolicyFields
 from horae.spec.duration import Duration
+from horae.spec.zone import ZoneLike
 
 
 class SingleRun(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +40,7 @@ class SingleRun(msgspec.Struct, frozen=True, kw_only=True):
     input: object = None
     in_: Duration | None = None
     at: datetime | str | None = None
-    timezone: str | None = None
+    timezone: ZoneLike | None = None
     key: str | None = None
     policies: Policies = Policies()
 
@@ -72,7 +73,7 @@ class ScopedOperations:
         *,
         in_: Duration | None = None,
         at: datetime | str | None = None,
-        timezone: str | None = None,
+        timezone: ZoneLike | None = None,
         input: Any = None,  # noqa: A002, ANN401 - any JSON
         key: str | None = None,
         retries: int | None = None,

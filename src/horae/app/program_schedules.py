@@ -13,7 +13,7 @@ import msgspec
 
 from horae.app.bulk import BATCH, change_batch
 from horae.app.decorator_options import CatchUpLike, Times, policies_of, spec_of
-from horae.app.operation_arguments import checked_call
+from horae.app.operation_arguments import checked_call, needs_parentheses
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_draft import NewSchedule, calendar_names, draft, shared_calendars
 from horae.app.schedule_edits import Edit
@@ -31,6 +31,7 @@ from horae.policies import Overlap, OverlapName, Policies, PolicyFields
 from horae.policy.face_defaults import PROGRAM
 from horae.spec import SharedCalendar
 from horae.spec.duration import Duration
+from horae.spec.zone import ZoneLike
 from horae.store.port import BEGINNING
 
 F = TypeVar("F", bound=ActionFunction)
@@ -56,6 +57,7 @@ class Program:
         """The manager that the stored schedules name."""
         return f"program:{self.name}"
 
+    @needs_parentheses('write @app.schedule("0 9 * * *"), or @app.schedule(every="5m")')
     @checked_call
     def schedule(
         self,
@@ -63,7 +65,7 @@ class Program:
         *,
         every: Duration | None = None,
         at: Times | None = None,
-        timezone: str | None = None,
+        timezone: ZoneLike | None = None,
         id: str | None = None,  # noqa: A002 - the word that users know
         input: Any = None,  # noqa: A002, ANN401 - any JSON
         retries: int | None = None,

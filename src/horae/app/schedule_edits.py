@@ -69,7 +69,7 @@ class Edit(Checked, frozen=True, kw_only=True):
     policies: Any = msgspec.UNSET
     """``Policies`` replace all of them, a mapping those that it names."""
     action: Any = msgspec.UNSET
-    """A document or an ``Action`` replaces the whole action; an address replaces its kind and name, and keeps the input and ids."""
+    """A document or an ``Action`` replaces the whole action; an address, or a registered function, replaces its kind and name, and keeps the input and ids."""
     input: Any = msgspec.UNSET
     recompute: bool = False
     """Whether a new spec fires from now on only: overdue undecided slots do not start, even if both specs name them."""
@@ -130,7 +130,7 @@ def _action(scope: OwnerScope, old: Action, edit: Edit) -> Action:
     if edit.action is msgspec.UNSET and edit.input is msgspec.UNSET:
         return old
     new = old if edit.action is msgspec.UNSET else scope.executors.read(edit.action)
-    if isinstance(edit.action, str):
+    if isinstance(edit.action, str) or callable(edit.action):
         same = new.address == old.address
         new = old if same else _replace(old, kind=new.kind, name=new.name, options={})
     if edit.input is not msgspec.UNSET:

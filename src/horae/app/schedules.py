@@ -33,7 +33,7 @@ from horae.app.schedule_edits import (
     standing,
 )
 from horae.app.schedule_fields import GivenFields, SpecLike
-from horae.app.schedule_put import DEFAULTS, Put, put, whole
+from horae.app.schedule_put import DEFAULTS, Put, put
 from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_preview, times_view
 from horae.app.schedule_warnings import schedule_warnings, warn_program
 from horae.app.triggers_and_backfills import (
@@ -327,7 +327,7 @@ class Schedules:
         same again changes nothing. Whatever else it has, such as a pause, stays unless it is given. With a ``version``, only
         if that is still the current one.
         """
-        fields = {**DEFAULTS, **more, "spec": spec, "action": whole(action)}
+        fields = {**DEFAULTS, **more, "spec": spec, "action": self._scope.executors.read(action)}
         fields["policies"] = edited_policies(Policies(), fields["policies"])
         done = await put(self, schedule_id, fields, own=self, version=version)
         if done.outcome != "unchanged":

@@ -22,8 +22,8 @@ from horae.executor.stored_output import kept_failure
 from horae.json_bounds import convert_json
 from horae.model import Action, Denial, Reason, Run
 
-ActionLike = Action | Mapping[str, Any] | str
-"""An action, its document, or its address."""
+ActionLike = Action | Mapping[str, Any] | str | ActionFunction
+"""An action, its document, its address, or the function that was registered as one."""
 _log = logging.getLogger("horae")
 _replace = msgspec.structs.replace
 
@@ -56,6 +56,15 @@ class Executors:
     def name_for(self, function: ActionFunction) -> str:
         """The name under which a function is registered, or its own name if it is not."""
         return self._functions.name_of(function) or name_of(function)
+
+    def _name_of(self, function: ActionFunction) -> str:
+        name = self._functions.name_of(function)
+        if name is None:
+            reason = f"is a function that is not registered: {place_of(function)}"
+            raise InvalidInputError(
+                "action", reason, hint="register it with @app.action, or name another action"
+            )
+        return name
 
     def use(self, executor: Executor) -> None:
         """Add the executor of a kind, or replace it."""
@@ -109,6 +118,8 @@ class Executors:
 
     def read(self, given: ActionLike) -> Action:
         """Read an action from any of its forms. A name without a kind is an address."""
+        if callable(given):
+            return Action(name=self._name_of(given))
         try:
             action: Action = Action(name=given) if isinstance(given, str) else convert_json(given, Action)
         except msgspec.ValidationError as error:

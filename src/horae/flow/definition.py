@@ -20,6 +20,7 @@ from horae.flow.phase_permissions import MAX_NAME, is_name
 from horae.flow_model import FlowDefinition, HandlerDefinition, HandlerKind
 from horae.spec import Spec
 from horae.spec.duration import Duration, milliseconds
+from horae.spec.zone import ZoneLike, zone_name
 
 S = TypeVar("S")
 D = TypeVar("D")
@@ -150,7 +151,7 @@ class Flow:
         publishes: Sequence[str],
         every: str | None = None,
         cron: str | None = None,
-        timezone: str = "UTC",
+        timezone: ZoneLike = "UTC",
         name: str | None = None,
         timeout: Duration | None = None,
     ) -> Callable[[P], P]:
@@ -162,7 +163,7 @@ class Flow:
         def add(function: P) -> P:
             definition = HandlerDefinition(
                 name=name or _name(function), kind=HandlerKind.PRODUCER, publishes=tuple(publishes), every=every, cron=cron,
-                timezone=timezone, timeout_ms=milliseconds(timeout, "timeout"),
+                timezone=zone_name(timezone), timeout_ms=milliseconds(timeout, "timeout"),
             )  # fmt: skip
             self.handlers.append(Handler(definition, function))
             return function

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from horae.errors import CronCalculationError, CronExpressionInvalidError, InvalidCronExpressionError
 from horae.spec.spec import Spec
+from horae.spec.zone import ZoneLike
 
 MINUTE = 60
 
@@ -20,12 +21,12 @@ class PosixCron:
 
     __slots__ = ("expression", "spec")
 
-    def __init__(self, expression: str, timezone: str = "UTC") -> None:
+    def __init__(self, expression: str, timezone: ZoneLike = "UTC") -> None:
         self.spec = Spec.cron(expression, dialect="posix", timezone=timezone)
         self.expression = expression
 
     @classmethod
-    def registered(cls, expression: str, timezone: str = "UTC") -> PosixCron:
+    def registered(cls, expression: str, timezone: ZoneLike = "UTC") -> PosixCron:
         """Create one for a registration: an invalid expression raises :class:`~horae.errors.CronExpressionInvalidError`."""
         try:
             return cls(expression, timezone)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import tzinfo
 from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
@@ -12,6 +13,7 @@ from horae.errors import InvalidSpecError
 from horae.spec.clock_change import Fold, Gap
 from horae.spec.cron import Dialect
 from horae.spec.duration import Duration
+from horae.spec.zone import zone_name
 
 ClockChange = Literal["literal", "debian"]
 Anchor = Literal["epoch", "start"]
@@ -106,7 +108,9 @@ class SpecDocument(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
 
 
 def read_document(source: str | bytes | Mapping[str, Any] | SpecDocument) -> SpecDocument:
-    """A spec's JSON, text or already decoded, checked for shape."""
+    """A spec's JSON, text or already decoded, checked for shape; in Python its zone may be a ``tzinfo``."""
+    if isinstance(source, Mapping) and isinstance(zone := source.get("timezone"), tzinfo):
+        source = {**source, "timezone": zone_name(zone)}
     return _read(source, SpecDocument, "spec")
 
 

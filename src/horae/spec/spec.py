@@ -39,7 +39,7 @@ from horae.spec.document import (
 from horae.spec.english import sentence_of
 from horae.spec.jitter import offset_after, offset_around, slot_key
 from horae.spec.sources import Closed, Source, Union, sources_of
-from horae.spec.zone import Zone, load_zone
+from horae.spec.zone import Zone, ZoneLike, load_zone
 
 MAX_AT_ONCE = 100_000
 """The maximum number of times in one answer."""
@@ -126,7 +126,7 @@ class Spec:
         expression: str,
         *,
         dialect: Dialect = "unix",
-        timezone: str | None = None,
+        timezone: ZoneLike | None = None,
         gap: Gap = "skip",
         fold: Fold = "both",
         clock_change: ClockChange = "literal",

@@ -15,9 +15,10 @@ from bisect import bisect_right
 from calendar import isleap, monthrange
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timezone, tzinfo
 from functools import lru_cache
 from importlib import resources
+from typing import Any
 
 import tzdata
 
@@ -26,6 +27,8 @@ from horae.spec.civil import DAY, END, FIRST_YEAR, LAST_YEAR, START, day_number
 from horae.spec.zone_suggestions import suggestion
 
 TZDATA_VERSION: str = tzdata.IANA_VERSION
+ZoneLike = str | tzinfo
+"""A zone by its name, or a ``ZoneInfo``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,11 +63,21 @@ def installed_zones() -> frozenset[str]:
     return frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split())
 
 
-def load_zone(name: str, allowed: Collection[str] | None = None) -> Zone:
-    """The zone of an IANA name (``Europe/Berlin``) or a fixed offset (``+05:30``).
+def zone_name(given: ZoneLike) -> str:
+    """The name of a zone: as it was given, or that of a ``ZoneInfo``, of ``datetime.UTC``, or of another offset as a ``timezone``."""
+    if isinstance(given, timezone):
+        nameless = timezone(given.utcoffset(None))  # it shows as UTC or UTC+05:30
+        return nameless.tzname(None).removeprefix("UTC") or "UTC"
+    name: Any = given if isinstance(given, str) else getattr(given, "key", given)
+    return name  # type: ignore[no-any-return]  # the zone of another library has no name, and is refused
+
+
+def load_zone(given: ZoneLike, allowed: Collection[str] | None = None) -> Zone:
+    """The zone of an IANA name (``Europe/Berlin``), of a fixed offset (``+05:30``), or of a ``ZoneInfo``.
 
     With ``allowed``, only the zones named there.
     """
+    name = zone_name(given)
     if not isinstance(name, str):
         raise UnknownTimezoneError(name, hint="a zone is named by a string, such as Europe/Berlin")
     if allowed is not None and name not in allowed:

@@ -10,6 +10,7 @@ import msgspec
 from horae.config import Config
 from horae.errors import InvalidInputError
 from horae.spec.duration import Duration, duration_text, milliseconds
+from horae.spec.zone import ZoneLike, zone_name
 from horae.workflow.document import Workflow
 from horae.workflow.validate import document_text, read_workflow
 
@@ -72,9 +73,12 @@ class WorkflowBuilder:
         self._nodes: dict[str, dict[str, Any]] = {}
         self._edges: list[dict[str, Any]] = []
 
-    def schedule(self, cron: str, timezone: str, *, id: str = "schedule", **more: Any) -> Task:  # noqa: A002, ANN401
+    def schedule(self, cron: str, timezone: ZoneLike, *, id: str = "schedule", **more: Any) -> Task:  # noqa: A002, ANN401
         """A trigger that starts a run at each time of a cron expression; ``more`` are the other fields of its schedule."""
-        data = {"kind": "schedule_based", "schedule": {"cron_expr": cron, "timezone": timezone, **more}}
+        data = {
+            "kind": "schedule_based",
+            "schedule": {"cron_expr": cron, "timezone": zone_name(timezone), **more},
+        }
         return self._add(id, "trigger", data, ())
 
     def task(

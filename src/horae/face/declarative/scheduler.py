@@ -30,6 +30,7 @@ from horae.face.declarative.registration import Registration, Task, read_registr
 from horae.face.declarative.states import SCHEDULER, SchedulerState
 from horae.model import Reason, Run
 from horae.spec import load_zone
+from horae.spec.zone import ZoneLike
 
 Listener = Callable[[events.Event], object]
 UNLIMITED = {"drain_ms": 2**40, "concurrency": 2**31, "max_crashes": 2**31}
@@ -50,7 +51,7 @@ class Scheduler:
         *,
         database: str = "sqlite:///horae.db",
         clock: Clock | None = None,
-        timezone: str | None = None,
+        timezone: ZoneLike | None = None,
         name: str = "default",
         listener: Listener | None = None,
     ) -> None:
