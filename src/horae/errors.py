@@ -101,8 +101,8 @@ class _NamedError(HoraeError):
     sentence: str
     field: str
 
-    def __init__(self, name: str) -> None:
-        super().__init__(self.sentence.format(_shown(name)), {self.field: name})
+    def __init__(self, name: str, *, hint: str | None = None) -> None:
+        super().__init__(self.sentence.format(_shown(name)), {self.field: name}, hint=hint)
 
 
 def did_you_mean(given: object, known: Iterable[str], *, limit: int = 1) -> str | None:

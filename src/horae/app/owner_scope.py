@@ -22,6 +22,7 @@ from horae.errors import (
     ScheduleNotFoundError,
     ScheduleUnreadableError,
     UnknownActionError,
+    did_you_mean,
 )
 from horae.executor.action_registry import Executors
 from horae.executor.secret_sealing import Sealer
@@ -41,6 +42,8 @@ from horae.store.port import Filter, Transaction
 from horae.store.transaction_limit import StoreAccess
 
 T = TypeVar("T")
+MAX_COMPARED = 100
+"""How many ids are compared with a misspelt one, from each of two places on."""
 L = TypeVar("L", Run, UnstartedRange, Backfill, Version)
 
 
@@ -60,7 +63,7 @@ class UnitOfWork(NamedTuple):
         """A schedule, locked until the end of the change. A schedule with unreadable fields is an error unless ``unreadable`` allows it."""
         found = await self.transaction.schedules([await self.scope.key(self.transaction, schedule_id)])
         if not found:
-            raise ScheduleNotFoundError(schedule_id)
+            raise await self.scope.not_found(self.transaction, schedule_id)
         if found[0].unreadable and not unreadable:
             raise ScheduleUnreadableError(schedule_id, found[0].unreadable)
         return found[0]
@@ -181,8 +184,21 @@ class OwnerScope:
         """The current version of a schedule, without a lock."""
         found = await transaction.read_schedules([await self.key(transaction, schedule_id)])
         if not found:
-            raise ScheduleNotFoundError(schedule_id)
+            raise await self.not_found(transaction, schedule_id)
         return found[0]
+
+    async def not_found(self, transaction: Transaction, schedule_id: str) -> ScheduleNotFoundError:
+        """The error for an id that no schedule has. Its hint is the most similar id that the caller may see, of the first few
+        and of those next to where it would be.
+        """
+        ids: set[str] = set()
+        for beginning in ("", schedule_id[: len(schedule_id) // 2]):
+            after = schedule_key(self.owner or "", beginning)
+            found = await transaction.schedule_sizes(self.only(None), after, MAX_COMPARED)
+            ids.update(owner_and_id(key)[1] for key, _ in found)
+            if len(found) < MAX_COMPARED:  # these are all that come after
+                break
+        return ScheduleNotFoundError(schedule_id, hint=did_you_mean(schedule_id, sorted(ids)))
 
     async def known(self, transaction: Transaction, schedule_id: str) -> ScheduleKey:
         """The key of a schedule that exists, or has left a version or a run when it was deleted."""
@@ -191,7 +207,7 @@ class OwnerScope:
             return key
         if await transaction.run_sizes(key, 1):  # a declarative task that is forgotten leaves no version
             return key
-        raise ScheduleNotFoundError(schedule_id)
+        raise await self.not_found(transaction, schedule_id)
 
     async def ledger(
         self,

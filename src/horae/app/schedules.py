@@ -181,7 +181,8 @@ class Schedules:
         """A schedule with its counts, its latest runs and its next fire times."""
         [found] = await self.describe_many([schedule_id])
         if found is None:
-            raise ScheduleNotFoundError(schedule_id)
+            async with self._scope.store.reading() as transaction:
+                raise await self._scope.not_found(transaction, schedule_id)
         return found
 
     async def describe_many(self, schedule_ids: Sequence[str]) -> Sequence[Description | None]:

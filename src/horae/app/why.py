@@ -14,7 +14,7 @@ from horae.app.schedule_descriptions import waiting_starts
 from horae.app.schedule_draft import read_spec, shared_calendars
 from horae.app.schedule_fields import SpecLike
 from horae.app.spec_evaluation import Answers
-from horae.errors import InvalidInputError, ScheduleNotFoundError
+from horae.errors import InvalidInputError
 from horae.model import Schedule, ScheduleKey, UnstartedRange, owner_and_id
 from horae.policy.explain import Explanation, Facts, InForce, explain, holds, in_force, run_ids_at
 from horae.policy.forecast import Forecast, ForecastBuilder, Preview, compare
@@ -77,12 +77,22 @@ class Why:
         now = self._scope.now()
         return await self._scope.evaluate(lambda: explain(facts, now))
 
+    async def _latest_spec(
+        self, transaction: Transaction, key: ScheduleKey, schedule: Schedule | None
+    ) -> str:
+        if schedule is not None:
+            return schedule.spec
+        versions = await transaction.versions(key, 1)
+        if not versions:
+            raise await self._scope.not_found(transaction, owner_and_id(key)[1])
+        return versions[0].spec
+
     async def _facts(self, schedule_id: str, when: datetime | str, answers: Answers) -> Facts:
         """The facts that explain a time."""
         async with self._scope.store.reading() as transaction:
             key = await self._scope.key(transaction, schedule_id)
             schedule = next(iter(await transaction.read_schedules([key])), None)
-            shown = answers.spec(await _latest_spec(transaction, key, schedule))
+            shown = answers.spec(await self._latest_spec(transaction, key, schedule))
             reading = _Reading(transaction, answers, key, schedule, shown)
             moment = _read(when, shown)
             places = [await self._place(reading, at) for at in moment.instants]
@@ -169,15 +179,6 @@ class Why:
                 return forecast.result(truncated=more)
             after = given[-1].key
         return forecast.result(truncated=True)
-
-
-async def _latest_spec(transaction: Transaction, key: ScheduleKey, schedule: Schedule | None) -> str:
-    if schedule is not None:
-        return schedule.spec
-    versions = await transaction.versions(key, 1)
-    if not versions:
-        raise ScheduleNotFoundError(owner_and_id(key)[1])
-    return versions[0].spec
 
 
 def _read(when: datetime | str, spec: Spec) -> _Moment:

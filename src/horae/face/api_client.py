@@ -162,4 +162,5 @@ def _text(value: object) -> str:
 def _hint(code: str, given: str | None) -> str | None:
     if code == "unknown_action":
         return f"{given} (horae serve --app MODULE); horae nodes shows what each node can run"
-    return _HINTS.get(code) or given
+    own = _HINTS.get(code)
+    return f"{given} {own}" if own and given and code.endswith("_not_found") else own or given
