@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from horae import App, CatchUp, CatchUpPolicy, Context, Filter, OnResume, Overlap, Policies, Schedule, Spec
-from horae.errors import DefinitionConflictError, HoraeError, InvalidActionError, InvalidInputError
+from horae import App, CatchUp, CatchUpPolicy, Config, Context, Filter, OnResume, Overlap, Policies, Schedule, Spec
+from horae.errors import DefinitionConflictError, HoraeError, InvalidActionError, InvalidInputError, NodeNameTakenError
 from horae.testing import TimeMachine, VirtualClock
 from tests.support.cases import each_of
 
@@ -176,6 +176,27 @@ async def test_a_restart_changes_nothing_and_keeps_what_an_operator_did(database
     assert (changed.version, changed.generation) == (before.version + 1, before.generation)
     assert changed.policies.retry.attempts == 1
     assert (changed.state.paused, changed.state.note) == (True, "the printer is broken")
+
+
+async def test_a_program_that_may_not_join_changes_nothing(database: str):
+    config = Config(node_name="one", lease_ms=200, housekeeping_ms=100)
+    app, other = (App(database, name="jobs", config=config) for _ in range(2))
+    app.schedule("0 9 * * *")(report)
+    other.schedule("0 10 * * *")(report)
+    async with app:
+        with pytest.raises(NodeNameTakenError):
+            await other.__aenter__()
+        assert (await app.schedules.get("report")).version == 1
+
+
+async def test_a_node_whose_program_cannot_be_stored_is_gone(database: str):
+    app, other = App(database, name="jobs"), App(database, name="other")
+    app.schedule("0 9 * * *")(report)
+    other.schedule("0 9 * * *")(report)
+    async with app:
+        with pytest.raises(DefinitionConflictError):
+            await other.__aenter__()
+        assert [each.epoch for each in await app.nodes()] == [app.engine.epoch]
 
 
 async def test_what_is_no_longer_defined_is_orphaned_until_it_is_removed_or_comes_back(database: str):

@@ -256,7 +256,8 @@ class Machine:
 
     async def join(self) -> None:
         await self.set_clock()
-        await self.engine.join(self.now())
+        await self.engine.enter(self.now())
+        await self.engine.maintain(self.now())
 
     async def step(self) -> None:
         """Do what a process does when it wakes; whatever happens to it, the simulation continues."""

@@ -386,7 +386,8 @@ async def test_a_database_that_is_locked_for_too_long_loses_nothing(tmp_path: Pa
         begun.append(context.key)
 
     functions.register("work", work)
-    await engine.join(now())
+    await engine.enter(now())
+    await engine.maintain(now())
     policies = Policies(overlap=Overlap.ALLOW_ALL)
     schedules = Schedules(OwnerScope(store, now, lambda: None, executors=executors, config=Config()))
     schedule = await schedules.create("s", "* * * * * *", "work", policies=policies)

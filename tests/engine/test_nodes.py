@@ -343,7 +343,8 @@ async def outdated_engine(database: str, app: App) -> AsyncIterator[Engine]:
     store = PostgresStore(database)
     await store.open(lambda: None)
     engine = Engine(store, app.worker, app.clock, app.config, tzdata="2020a")
-    await engine.join(app.now())
+    await engine.enter(app.now())
+    await engine.maintain(app.now())
     try:
         yield engine
     finally:

@@ -350,9 +350,14 @@ class App:
         self._is_open, self.hurried = True, False
 
     async def join(self) -> None:
-        """Store what the program defines, and become a node of the open database."""
-        await self.program.store()
-        await self.engine.join(self.now())
+        """Become a node of the open database, and store what the program defines: nothing, if it may not be a node."""
+        await self.engine.enter(self.now())
+        try:
+            await self.program.store()
+        except BaseException:
+            await self.engine.withdraw()
+            raise
+        await self.engine.maintain(self.now())
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

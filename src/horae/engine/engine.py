@@ -103,14 +103,13 @@ class Engine:
             self._worker.on_launch = self._observers.launched
         self._observers.add(observer)
 
-    async def join(self, now: int) -> None:
-        """Join as a node, and run maintenance, which takes over the runs of dead nodes."""
-        await self.enter(now)
-        await self.maintain(now)
-
     async def enter(self, now: int) -> None:
         """Join as a node: take a name and an epoch, and register the actions that it can run."""
         await self._membership.join(now)
+
+    async def withdraw(self) -> None:
+        """Remove this node, unless it has claims: then another node does, once it has taken them over."""
+        await self._maintenance.deregister([self.epoch])
 
     def leave(self) -> None:
         """Leave: the store is closed, and other nodes take over what this node had claimed."""
@@ -142,7 +141,7 @@ class Engine:
         await self._membership.renew(now)
 
     async def maintain(self, now: int) -> MaintenanceReport:
-        """Run a round of maintenance."""
+        """Run a round of maintenance, which takes over the runs of dead nodes."""
         if self.superseded:
             return MaintenanceReport()
         report = await self._maintenance.step(now)
@@ -222,7 +221,7 @@ class Engine:
             self._worker.give_up_all()
         with contextlib.suppress(StoreUnavailableError):  # other nodes take over what was not recorded
             await self._record_results(now())
-            await self._maintenance.deregister([self.epoch])
+            await self.withdraw()
         log_unrecorded(self._worker.ended())
 
     async def _record_results(self, now: int) -> None:
