@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from horae.store.dialect import Dialect, query
+from horae.store.dialect import Dialect, mark_parameters, query
 from horae.store.postgres.dialect import POSTGRES, prepared
 from horae.store.sqlite import SQLITE
 
@@ -110,3 +110,10 @@ def test_parameters_are_numbered_in_the_order_of_their_first_use():
     assert ":" not in text.replace("::", "")
     assert "next_at_ms < $1 THEN" in text
     assert "= ANY ($2::text[]::text[])" in text
+
+
+def test_marks_are_named_in_the_order_of_their_uses():
+    assert mark_parameters("SELECT :b, :a::text WHERE x = :b") == (
+        "SELECT ?, ?::text WHERE x = ?",
+        ("b", "a", "b"),
+    )

@@ -106,22 +106,18 @@ def query(dialect: Dialect, name: str) -> str:
     return dialect.expand(re.sub(r"(?m)^--.*\n", "", text))
 
 
-@cache
-def numbered(dialect: Dialect, name: str, mark: str) -> tuple[str, tuple[str, ...]]:
-    """The text of a statement whose parameters are a mark and a number, and their names in that order."""
-    return number_parameters(query(dialect, name), mark)
+PARAMETER = re.compile(r"(?<!:):([a-z_]+)")  # two colons are a cast
 
 
-def number_parameters(text: str, mark: str) -> tuple[str, tuple[str, ...]]:
-    """A text with parameters that are a mark and a number instead of ``:name``, and their names in that order."""
-    names: list[str] = []
+def number_parameters(text: str) -> tuple[str, tuple[str, ...]]:
+    """A text with the parameters ``$1``, ``$2`` … instead of ``:name``, and their names in that order."""
+    names = tuple(dict.fromkeys(PARAMETER.findall(text)))
+    return PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text), names
 
-    def number(match: re.Match[str]) -> str:
-        if match[1] not in names:
-            names.append(match[1])
-        return f"{mark}{names.index(match[1]) + 1}"
 
-    return re.sub(r"(?<!:):([a-z_]+)", number, text), tuple(names)  # two colons are a cast
+def mark_parameters(text: str) -> tuple[str, tuple[str, ...]]:
+    """A text with ``?`` instead of ``:name``, and the names in the order of their uses: one that is used twice is there twice."""
+    return PARAMETER.sub("?", text), tuple(PARAMETER.findall(text))
 
 
 @cache

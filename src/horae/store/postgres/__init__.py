@@ -294,7 +294,7 @@ class PostgresTransaction(Transaction):
         return found
 
     async def execute(self, text: str, /, **values: Any) -> Sequence[Row]:  # noqa: ANN401 - what a database takes
-        text, names = number_parameters(text, "$")
+        text, names = number_parameters(text)
         found: Sequence[Row] = await self._connection.fetch(text, *(values[each] for each in names))
         return found
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache, partial
 from typing import Any
 
-from horae.store.dialect import Dialect, numbered
+from horae.store.dialect import Dialect, number_parameters, query
 from horae.store.tables import KINDS
 
 PUBLISH = """
@@ -84,9 +84,10 @@ POSTGRES = Dialect(
 )
 
 
+@cache
 def prepared(name: str) -> tuple[str, tuple[str, ...]]:
     """The text of a statement with numbered parameters, and their names in that order."""
-    return numbered(POSTGRES, name, "$")
+    return number_parameters(query(POSTGRES, name))
 
 
 def array_of(name: str, rows: Sequence[Mapping[str, Any]]) -> str:

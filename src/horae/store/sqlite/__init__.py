@@ -19,7 +19,7 @@ import msgspec
 
 from horae.errors import DatabaseNotSetUpError, DatabaseVersionError, StoreUnavailableError
 from horae.model import Node, ScheduleKey
-from horae.store.dialect import Dialect, migrations, numbered, query
+from horae.store.dialect import Dialect, mark_parameters, migrations, query
 from horae.store.port import HasClaims, Store, Transaction, observed
 from horae.store.row_mapping import Row, Table, to_json
 from horae.store.sqlite.node_lock import NodeLock, is_held
@@ -414,6 +414,12 @@ def _insertion(table: Table[Any]) -> str:
     return f"INSERT INTO {table.name} ({', '.join(table.inserted)}) VALUES ({marks})"  # noqa: S608 - names of our own
 
 
+@cache
+def _marked(name: str) -> tuple[str, tuple[str, ...]]:
+    """The text of a statement that takes a sequence of parameters, and their names; a mapping for each row would take longer."""
+    return mark_parameters(query(SQLITE, name))
+
+
 class SqliteTransaction(Transaction):
     """A transaction of one connection. ``work`` uses it; ``scan`` does too, for statements that may scan a table."""
 
@@ -437,7 +443,7 @@ class SqliteTransaction(Transaction):
     async def write(self, name: str, rows: list[dict[str, Any]], /, **shared: Any) -> int:  # noqa: ANN401 - what a database takes
         if not rows:
             return 0
-        text, names = numbered(SQLITE, name, "?")
+        text, names = _marked(name)
         given: Iterable[Sequence[Any]]
         if shared or len(names) == 1:
             columns = [
