@@ -14,6 +14,7 @@ import pytest
 
 from horae import Config
 from horae.errors import ConfigError
+from horae.executor import command_executor
 from horae.executor.command_executor import Command, CommandExecutor, read_commands
 from horae.model import AttemptResult, schedule_key
 from tests.executor.harness import RUN, TREE, Attempts, gone, is_alive
@@ -160,6 +161,13 @@ class Tree:
 
     def leader(self) -> int:
         return os.getpgid(self.pids[0])
+
+
+async def test_without_process_groups_the_command_itself_is_ended(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(command_executor, "_HAS_GROUPS", False)
+    ended = await make(python("import time; time.sleep(60)", timeout="100ms"))
+    assert "TimeoutError" in ended.errors
+    assert result(await make(python("print(1)")))["stdout"] == "1\n"
 
 
 async def test_asked_to_stop_a_command_and_all_that_it_started_end(tmp_path: Path):

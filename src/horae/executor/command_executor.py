@@ -27,6 +27,9 @@ KILLED_WITHIN = 5.0
 LEFT_OPEN = 1.0
 """Seconds to wait for output after the command has ended, if a process that left its group holds the pipes open."""
 SHOWN_OF_STDERR = 2000
+_HAS_GROUPS = hasattr(os, "killpg")
+_SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+"""Only POSIX has process groups and this signal. Elsewhere only the command itself ends, and at once."""
 _INHERITED = ("PATH", "HOME", "LANG")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -160,7 +163,7 @@ class _Child(asyncio.SubprocessProtocol):
     def __init__(self, command: Command, environment: dict[str, str], limit: int) -> None:
         self._command = command
         self._environment = environment
-        self._pid: int | None = None
+        self._transport: asyncio.SubprocessTransport | None = None
         self._signal: signal.Signals | None = None  # sent as soon as the process exists
         self._exited = asyncio.Event()
         self._closed = asyncio.Event()
@@ -178,8 +181,7 @@ class _Child(asyncio.SubprocessProtocol):
 
     async def live(self, given: bytes) -> int:
         """Start it, give it its input, read what it writes, and wait for its end; this is never cancelled."""
-        transport = await self._start()
-        self._pid = transport.get_pid()
+        self._transport = transport = await self._start()
         if self._signal is not None:
             self._send(self._signal)
         stdin = transport.get_pipe_transport(0)
@@ -187,7 +189,7 @@ class _Child(asyncio.SubprocessProtocol):
         stdin.write(given)
         stdin.write_eof()
         await self._exited.wait()
-        self._send(signal.SIGKILL)  # processes that it left behind end with it
+        self._send(_SIGKILL)  # processes that it left behind end with it
         with contextlib.suppress(TimeoutError):  # a process that left the group may hold them open
             await asyncio.wait_for(self._closed.wait(), LEFT_OPEN)
         transport.close()
@@ -215,16 +217,20 @@ class _Child(asyncio.SubprocessProtocol):
             self._send(signal.SIGTERM)
             await asyncio.wait([life], timeout=grace)
         if not life.done():
-            self._send(signal.SIGKILL)
+            self._send(_SIGKILL)
             await _outlast(life, KILLED_WITHIN)
         if life.done():
             life.exception()  # how it ended does not matter any more
 
     def _send(self, which: signal.Signals) -> None:
         self._signal = which
-        if self._pid is not None:
-            with contextlib.suppress(ProcessLookupError):  # nothing of the group is left
-                os.killpg(self._pid, which)
+        if self._transport is None:
+            return
+        with contextlib.suppress(ProcessLookupError):  # nothing of the group is left
+            if _HAS_GROUPS:
+                os.killpg(self._transport.get_pid(), which)
+            else:
+                self._transport.send_signal(which)
 
 
 async def _outlast(task: asyncio.Task[int], seconds: float) -> None:

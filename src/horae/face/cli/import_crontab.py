@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import tempfile
 from pathlib import Path
 from typing import Annotated
@@ -102,8 +101,10 @@ def _zone(named: str | None) -> str:
 def _home(user: str) -> str | None:
     """The home folder of a user, or of the current one, where cron runs commands."""
     try:
+        import pwd  # noqa: PLC0415 - only POSIX has it
+
         return pwd.getpwnam(user).pw_dir if user else pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
+    except (ModuleNotFoundError, KeyError):
         return None
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
-import resource
 import socket
 from collections.abc import Callable
 from ipaddress import IPv6Address, ip_address
@@ -188,6 +187,10 @@ def group_of(host: str) -> str:
 
 
 def most_connections() -> int:
-    """How many connections may be open: half of the files that this process may have open now."""
+    """How many connections may be open: half of the files that this process may have open now, if there is such a limit."""
+    try:
+        import resource  # noqa: PLC0415 - only POSIX has it
+    except ModuleNotFoundError:
+        return MAX_CONNECTIONS
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return MAX_CONNECTIONS if files == resource.RLIM_INFINITY else min(files // 2, MAX_CONNECTIONS)
