@@ -41,7 +41,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     max_crashes: int = 10
     """How many processes may die while running one run before it fails."""
     lease_ms: int = 10_000
-    """How long the lease of a node on PostgreSQL lasts unless the node renews it."""
+    """How long the lease of a node lasts unless the node renews it: on PostgreSQL, and on SQLite where there is no ``flock``."""
     housekeeping_ms: int = 3000
     """How often a node renews its lease and runs maintenance, which takes over the runs of dead nodes."""
     reconcile_ms: int = 300_000

@@ -34,6 +34,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 MAX_SHOWN_LENGTH = 1000
@@ -569,6 +570,19 @@ class NodeNameTakenError(_NamedError):
 
     sentence, field = 'Another living node is called "{}"', "name"
     hint = "give each node its own HORAE_NODE_NAME, or leave it empty to have one generated"
+
+
+class DatabaseHeldError(HoraeError):
+    """Another node holds the SQLite database, on a platform where only one may at a time."""
+
+    hint = (
+        "on this platform one program at a time keeps time with an SQLite file: end the other one, "
+        "or start this one after that time if the other has crashed; PostgreSQL has no such limit"
+    )
+
+    def __init__(self, node: str, until: datetime) -> None:
+        time = f"{until:%Y-%m-%dT%H:%M:%SZ}"
+        super().__init__(f'The node "{node}" holds the database until {time}', {"node": node, "until": time})
 
 
 class ClockOffError(HoraeError):

@@ -9,8 +9,26 @@ from typing import Any
 
 import pytest
 
-from horae import App, CatchUp, CatchUpPolicy, Config, Context, Filter, OnResume, Overlap, Policies, Schedule, Spec
-from horae.errors import DefinitionConflictError, HoraeError, InvalidActionError, InvalidInputError, NodeNameTakenError
+from horae import (
+    App,
+    CatchUp,
+    CatchUpPolicy,
+    Config,
+    Context,
+    Filter,
+    OnResume,
+    Overlap,
+    Policies,
+    Schedule,
+    Spec,
+)
+from horae.errors import (
+    DefinitionConflictError,
+    HoraeError,
+    InvalidActionError,
+    InvalidInputError,
+    NodeNameTakenError,
+)
 from horae.testing import TimeMachine, VirtualClock
 from tests.support.cases import each_of
 

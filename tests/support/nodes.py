@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -71,10 +72,14 @@ async def fetch(database: str, query: str, *values: object) -> list[Any]:
 
 
 async def end_leases(database: str, *epochs: int) -> None:
-    """Let the leases of some nodes, or of all, end now. On SQLite there are none: a node is dead when it holds its lock no more."""
+    """Let the leases of some nodes, or of all, end now. On SQLite a node that holds the lock of a file has none."""
     if database.startswith("postgres"):
         query = "UPDATE node SET deadline = clock_timestamp() WHERE epoch = ANY($1) OR $1 = '{}'"
         await fetch(database, query, epochs)
+        return
+    with closing(sqlite3.connect(database.removeprefix("sqlite:///"), isolation_level=None)) as connection:
+        named = ", ".join(map(str, epochs)) or "epoch"
+        connection.execute(f"UPDATE node SET deadline_ms = 1 WHERE deadline_ms > 0 AND epoch IN ({named})")  # noqa: S608
 
 
 async def only_run(app: App, schedule_id: str = "s") -> Run:

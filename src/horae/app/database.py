@@ -18,11 +18,12 @@ def store_of(database: str, config: Config, clock: Clock) -> Store:
 
         return PostgresStore(database, schema=config.schema, lease=lease)
     from horae.store.sqlite import SqliteStore  # noqa: PLC0415
+    from horae.store.sqlite.leased_store import file_store  # noqa: PLC0415
 
     if database in {":memory:", "sqlite:///:memory:"}:
         return SqliteStore(":memory:", inline=True)
     if database.startswith("sqlite:///") and len(database) > len("sqlite:///"):
         inline = not isinstance(clock, SystemClock)
         path = database.removeprefix("sqlite:///")
-        return SqliteStore(path, inline=inline, grace=lease, monotonic=clock.monotonic)
+        return file_store(path, lease=lease, inline=inline, monotonic=clock.monotonic)
     raise DatabaseUrlError(database)

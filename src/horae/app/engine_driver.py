@@ -12,7 +12,7 @@ from horae.clock import Clock
 from horae.config import Config
 from horae.engine.engine import Engine
 from horae.engine.maintenance import MaintenanceReport
-from horae.errors import ClockOffError, NodeNameTakenError, StoreUnavailableError
+from horae.errors import ClockOffError, DatabaseHeldError, NodeNameTakenError, StoreUnavailableError
 from horae.store.port import Store
 
 _log = logging.getLogger("horae")
@@ -136,7 +136,7 @@ class Driver:
             await work()
         except StoreUnavailableError as error:
             self._store.tell_trouble(error)
-        except NodeNameTakenError:
+        except (NodeNameTakenError, DatabaseHeldError):  # another program runs in its place
             raise
         except Exception:
             _log.exception("housekeeping failed, and is tried again")

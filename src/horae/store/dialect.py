@@ -39,7 +39,7 @@ class Dialect:
       a batch, the keys to delete;
     - in migrations, ``identity``: the type of a key that the database counts; ``clustered`` and ``updated_often``: how the
       rows of a table are laid out; ``number_column``, ``number_sequence``: what ``next_number`` counts with;
-      ``lease_column``: until when a node is alive; ``json_function``: what ``json`` calls; ``publish_function``: what applications publish with.
+      ``lease_column``: until when a node is alive, and on SQLite ``time_ms``: the time by which that is judged; ``json_function``: what ``json`` calls; ``publish_function``: what applications publish with.
     """
 
     def __init__(self, name: str, phrases: Mapping[str, str]) -> None:

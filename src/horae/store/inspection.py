@@ -42,7 +42,8 @@ async def inspect(database: str, schema: str, now: Callable[[], int]) -> Health:
 
 
 async def _inspect_sqlite(path: str) -> Health:
-    from horae.store.sqlite import SQLITE, SqliteStore, version_of  # noqa: PLC0415 - a driver loads when it is asked for
+    from horae.store.sqlite import SQLITE, version_of  # noqa: PLC0415 - a driver loads when it is asked for
+    from horae.store.sqlite.leased_store import file_store  # noqa: PLC0415
 
     known = len(migrations(SQLITE))
     if not Path(path).exists():
@@ -54,7 +55,7 @@ async def _inspect_sqlite(path: str) -> Health:
         raise StoreUnavailableError(f"{path}: {reason}") from None
     if version != known:  # opening it would migrate it
         return Health(version=version, known=known)
-    store = SqliteStore(path)
+    store = file_store(path, lease=0)
     try:
         # As the engine's own connection has them: opening a file sets both.
         journal, synchronous = await store.work(

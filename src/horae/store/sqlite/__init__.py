@@ -22,7 +22,7 @@ from horae.model import Node, ScheduleKey
 from horae.store.dialect import Dialect, mark_parameters, migrations, query
 from horae.store.port import HasClaims, Store, Transaction, observed
 from horae.store.row_mapping import Row, Table, to_json
-from horae.store.sqlite.node_lock import NodeLock, is_held
+from horae.store.sqlite.node_lock import HAS_FLOCK, NodeLock, is_held
 from horae.store.tables import NODE
 
 SQLITE = Dialect(
@@ -51,7 +51,8 @@ SQLITE = Dialect(
         "identity": "INTEGER",
         "clustered": "WITHOUT ROWID",
         "updated_often": "WITHOUT ROWID",
-        "lease_column": "",
+        "lease_column": ",\n    deadline_ms BIGINT",  # none for a node that holds the lock of a file
+        "time_ms": "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)",
         "json_function": "",
         "publish_function": "",
     },
@@ -236,16 +237,16 @@ class SqliteStore(Store):
     async def register_node(self, node: Node) -> bool:
         """Lock a file for the node: the operating system releases the lock when the process ends."""
         async with self.transaction() as transaction:
-            for other in map(NODE.decode, await transaction.rows("nodes")):
+            for other in [NODE.decode(columns) for *columns, _ in await transaction.rows("nodes")]:
                 if other.name == node.name and other.epoch != node.epoch and self._is_locked(other.epoch):
                     return False
             if node.epoch not in self._node_locks:
                 self._node_locks[node.epoch] = self._take_lock(node.epoch)
-            await transaction.rows("insert_node", **NODE.parameters(node))
+            await transaction.rows("insert_node", **NODE.parameters(node), lease_ms=None)
         return True
 
     def _take_lock(self, epoch: int) -> NodeLock | None:
-        if self._path == ":memory:":
+        if self._path == ":memory:" or not HAS_FLOCK:
             return None
         try:
             return NodeLock(self._lock_file(epoch))
@@ -267,7 +268,7 @@ class SqliteStore(Store):
     async def nodes(self) -> list[Node]:
         async with self._lock:
             rows = await self.work(lambda c: c.execute(query(SQLITE, "nodes")).fetchall())
-        found = [NODE.decode(row) for row in rows]
+        found = [NODE.decode(columns) for *columns, _ in rows]
         return [msgspec.structs.replace(each, alive=self._is_alive(each.epoch)) for each in found]
 
     async def change_mark(self) -> object:
@@ -283,7 +284,9 @@ class SqliteStore(Store):
                 Path(self._lock_file(epoch)).unlink(missing_ok=True)
 
     def _is_locked(self, epoch: int) -> bool | None:
-        return True if epoch in self._node_locks else is_held(self._lock_file(epoch))
+        if epoch in self._node_locks:
+            return True
+        return HAS_FLOCK and is_held(self._lock_file(epoch))
 
     def _is_alive(self, epoch: int) -> bool:
         locked = self._is_locked(epoch)

@@ -4,14 +4,22 @@ It is a ``flock``, which belongs to the open file: two stores in one process exc
 releases nothing. (A POSIX record lock belongs to the process, and does neither.) Two weaknesses of ``flock`` are handled here. A forked
 child inherits it, and would hold it after its parent died: so the child closes its copy at once, and an executed program never gets one.
 And it stays on a deleted file, where no other process finds it: so the locked file is compared with the file at its path.
+
+Only POSIX has it. Elsewhere there is a lease instead: :mod:`horae.store.sqlite.leased_store`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 from pathlib import Path
+
+try:
+    import fcntl
+except ModuleNotFoundError:
+    HAS_FLOCK = False
+else:
+    HAS_FLOCK = True
 
 _held: set[int] = set()
 """The descriptors of all locks of this process."""
@@ -24,7 +32,8 @@ def _release_copies() -> None:
     _held.clear()
 
 
-os.register_at_fork(after_in_child=_release_copies)
+if HAS_FLOCK:
+    os.register_at_fork(after_in_child=_release_copies)
 
 
 class NodeLock:

@@ -409,5 +409,6 @@ CREATE TABLE node (
     name TEXT NOT NULL,
     actions TEXT NOT NULL,
     tzdata TEXT NOT NULL,
-    started_at_ms BIGINT NOT NULL
+    started_at_ms BIGINT NOT NULL,
+    deadline_ms BIGINT
 );
