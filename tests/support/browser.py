@@ -102,8 +102,8 @@ class Window:
     def __init__(self, browser: Any, url: str, **options: Any) -> None:
         self.url = url
         self.context = browser.new_context(
-            base_url=url, reduced_motion="reduce", **options
-        )  # a motion draws frames
+            base_url=url, reduced_motion="reduce", **{"timezone_id": "UTC", **options}
+        )  # a motion draws frames; the machine may be anywhere
         self.context.set_default_timeout(60_000)  # only a failure takes as long
         self.page = self.context.new_page()
         self._heard: list[tuple[str, str]] = []

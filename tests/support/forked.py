@@ -13,6 +13,7 @@ from _socket import socket
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import IO
 
 from tests.support.fork_client import connected, read_number, send_request
@@ -117,7 +118,14 @@ class ForkServer:
 
 def write_program(file: Path, python: str, call: str) -> None:
     """Make a program that calls ``fork_client``."""
-    file.write_text(
-        f"#!{python} -IS\nimport sys\nsys.path.insert(0, {SUPPORT!r})\nimport fork_client\nfork_client.{call}\n"
-    )
+    code = f"import sys\nsys.path.insert(0, {SUPPORT!r})\nimport fork_client\nfork_client.{call}\n"
+    file.write_text(run_by(f"{quote(python)} -IS") + code, "utf-8")
     file.chmod(0o755)
+
+
+def run_by(interpreter: str) -> str:
+    """The beginning of a Python program that a command of the shell runs: after ``#!`` a path may have no blanks, and not be long.
+
+    The shell reads the second line as a command, and Python as the beginning of a string.
+    """
+    return f"#!/bin/sh\n'''exec' {interpreter} \"$0\" \"$@\"\n' '''\n"

@@ -16,10 +16,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
+from shlex import quote
 
 from packaging.requirements import Requirement
 
-from tests.support.forked import ForkServer, write_program
+from tests.support.forked import ForkServer, run_by, write_program
 from tests.support.process import ROOT
 
 
@@ -110,7 +111,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def program(file: Path, interpreter: str, code: str) -> None:
-    file.write_text(f"#!{interpreter}\nimport sys\n{code}\n")
+    file.write_text(f"{run_by(quote(interpreter))}import sys\n{code}\n", "utf-8")
     file.chmod(0o755)
 
 

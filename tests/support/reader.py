@@ -154,7 +154,7 @@ class Reader:
         """Let ``crontab -l`` print this instead of the crontab of the user who runs the tests."""
         (self.folder.parent / "crontab").write_text(text)
         program = self._programs / "crontab"
-        program.write_text(f"#!/bin/sh\nexec cat {self.folder.parent}/crontab\n")
+        program.write_text(f"#!/bin/sh\nexec cat {shlex.quote(str(self.folder.parent))}/crontab\n")
         program.chmod(0o755)
 
     def _as_here(self, text: str) -> str:
