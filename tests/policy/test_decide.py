@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import uuid
 from collections import Counter
 from pathlib import Path
@@ -531,6 +532,20 @@ def test_the_id_of_a_run_is_a_uuid_that_follows_from_its_slot():
 )
 def test_action_ids_are_known_ahead(action: Action, expected: str):
     assert action_id(action, "s", T * 1000) == expected
+
+
+def test_action_ids_are_the_same_in_every_zone_of_a_machine(monkeypatch: pytest.MonkeyPatch):
+    try:
+        for zone in ("Asia/Kolkata", "America/New_York"):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            assert (
+                action_id(Action(name="work", id_format=f"%s %%s %-s %H {zone}"), "s", T * 1000)
+                == f"{T} %s {T} 12 {zone}"
+            )
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.contract("CRON-07")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -74,10 +75,16 @@ def action_id(action: Action, schedule_id: str, nominal_ms: int) -> str:
     )
 
 
+_SECONDS = re.compile(r"%%|%[-_0^#]?s")
+
+
 @lru_cache(maxsize=1024)
 def _stamp(form: str, nominal_ms: int) -> str:
     """Format a nominal time; cached, because many schedules share it."""
-    return datetime.fromtimestamp(nominal_ms // 1000, UTC).strftime(form)
+    seconds = nominal_ms // 1000
+    # The C library takes a time for one of the machine's zone when it counts its seconds.
+    counted = _SECONDS.sub(lambda found: found[0] if found[0] == "%%" else str(seconds), form)
+    return datetime.fromtimestamp(seconds, UTC).strftime(counted)
 
 
 def new_run(schedule: Schedule, slot: Slot, origin: Origin, overlap: Overlap, now: int) -> Run:
