@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 import horae
-from horae.errors import HoraeError, ScheduleExistsError
+from horae.errors import HoraeError, ListenError, ScheduleExistsError
 from horae.face.cli.printing import report
 from horae.face.service.server import serve
 
@@ -118,7 +118,10 @@ def main() -> None:
         config = horae.Config.from_environment()
         asyncio.run(prepare(config))
         serve(config, "examples.living", flows=["examples.living_flow"])
-    except HoraeError as error:  # a port that is taken, say: a sentence, and no traceback
+    except ListenError as error:
+        report(ListenError(error.details["address"], error.details["reason"], hint="PORT=8421 make run"))
+        sys.exit(2)
+    except HoraeError as error:  # a sentence, and no traceback
         report(error)
         sys.exit(2)
 

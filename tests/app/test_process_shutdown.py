@@ -168,7 +168,7 @@ def test_a_signal_waits_for_what_is_running_and_ends_without_a_traceback(start: 
     program = start(EVERY_SECOND.format(seconds=3))
     program.says("begins 1")
     program.process.send_signal(how)
-    program.says("ends when 1 running attempt(s) have")
+    program.says("ends when 1 attempt has ended (report), or after 30s; interrupt it again to end now")
     program.says("done")
     program.says("goodbye")
     assert program.ends() == 0

@@ -14,11 +14,14 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from horae.errors import InvalidInputError
+from horae.spec.duration import duration_text
 
 if TYPE_CHECKING:
     from horae.app import App
 
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
+MAX_NAMED = 5
+"""How many actions the last words of a process name."""
 LEAVING = 3
 """Seconds that tasks and threads of actions may take to end after the app was closed."""
 LEFT_BEHIND = 3
@@ -65,8 +68,8 @@ async def _serve(app: App) -> None:
 
     def ask() -> None:
         app.hurried = bool(serving.cancelling())
-        if not app.hurried and (running := len(app.worker.tasks)):
-            _log.warning("Horae ends when %d running attempt(s) have; interrupt it again to end now", running)
+        if not app.hurried and (waits := awaited_attempts(app)):
+            _log.warning("%s", waits)
         serving.cancel()
 
     if threading.current_thread() is threading.main_thread():
@@ -77,6 +80,18 @@ async def _serve(app: App) -> None:
     finally:
         for each in limits:
             each.cancel()
+
+
+def awaited_attempts(app: App) -> str:
+    """What the end of the process waits for, as a sentence; empty if nothing runs."""
+    running = app.worker.running
+    if not running:
+        return ""
+    named = [name if number == 1 else f"{name} {number}" for name, number in running.most_common(MAX_NAMED)]
+    names = ", ".join(named if len(running) <= MAX_NAMED else [*named, "…"])
+    attempts = "1 attempt has" if running.total() == 1 else f"{running.total()} attempts have"
+    latest = duration_text(app.config.drain_ms)
+    return f"Horae ends when {attempts} ended ({names}), or after {latest}; interrupt it again to end now"
 
 
 def handle_signals(ask: Callable[[], None], limit: Callable[[], object]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 
@@ -128,6 +128,11 @@ class Worker:
     def tasks(self) -> list[asyncio.Task[None]]:
         """The asyncio tasks of running attempts."""
         return [attempt.task for attempt in self._attempts.values() if attempt.task is not None]
+
+    @property
+    def running(self) -> Counter[str]:
+        """How many attempts run of each action, by its address."""
+        return Counter(attempt.run.action for attempt in self._attempts.values())
 
     def known(self, decider: str) -> set[tuple[str, int]]:
         """The attempts of a decider that are running, or whose results are not recorded yet: ids of runs, and numbers."""

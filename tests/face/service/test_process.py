@@ -88,7 +88,8 @@ def test_make_run_says_that_its_port_is_taken(tmp_path: Path):
     assert ran.returncode == 2
     assert "Traceback" not in ran.stderr
     assert [each.partition(":")[0] for each in ran.stderr.splitlines()] == ["error", "hint"]
-    assert "HORAE_PORT" in ran.stderr
+    assert "another program" in ran.stderr
+    assert ran.stderr.endswith("hint: PORT=8421 make run\n")
 
 
 def test_a_module_that_runs_itself_is_not_served(tmp_path: Path):
@@ -206,7 +207,7 @@ def test_asked_twice_it_waits_for_nothing(start: StartServer, tmp_path: Path):
     created = create(server, action="slow", trigger=True)
     wait_for(lambda: server.get(f"/schedules/{created['id']}")["info"]["running"])
     server.process.send_signal(signal.SIGTERM)
-    wait_for(lambda: "waits for what is running" in server.log)
+    wait_for(lambda: "ends when 1 attempt has ended (slow)" in server.log)
     assert server.end(signal.SIGINT) == 0
     assert "Traceback" not in server.log
     again = start()

@@ -18,7 +18,14 @@ from typing import Any
 import uvicorn
 
 from horae.app import App
-from horae.app.process_shutdown import LEAVING, LEFT_BEHIND, exit_within, handle_signals, only_imported
+from horae.app.process_shutdown import (
+    LEAVING,
+    LEFT_BEHIND,
+    awaited_attempts,
+    exit_within,
+    handle_signals,
+    only_imported,
+)
 from horae.app.sync import SyncApp
 from horae.config import Config
 from horae.engine.observer import Observer
@@ -243,6 +250,8 @@ def _end_on_signals(app: App, server: uvicorn.Server, limit: float) -> None:
         if app.leaving and main is not None:
             app.hurried = True
             main.cancel()
+        if not app.leaving:
+            _log.info("%s", awaited_attempts(app) or "Horae ends")
         app.leaving = True
         asyncio.get_running_loop().call_later(app.config.leave_ms / 1000, leave)
 
@@ -263,7 +272,5 @@ async def _until_asked(app: App, server: uvicorn.Server, listener: socket.socket
     server.should_exit = True
     await answering
     keeping_time.cancel()
-    try:
+    with contextlib.suppress(asyncio.CancelledError):
         await keeping_time
-    except asyncio.CancelledError:
-        _log.info("Horae ends: it waits for what is running")
