@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import hashlib
 import os
 import signal
 from collections.abc import AsyncIterator, Iterator
@@ -56,11 +57,17 @@ def pytest_xdist_auto_num_workers() -> int:
     return (os.cpu_count() or 1) + 3
 
 
+def digest(*texts: str) -> bytes:
+    return hashlib.sha256("\n".join(texts).encode()).digest()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let one process begin with the heavy tests, and the others with the long ones; each is first given a part of the list.
+    """Order the tests by ``HORAE_TEST_ORDER``, if it is set: files, and the tests of each. And let one process begin with the heavy tests, and the others with the long ones; each is first given a part of the list.
 
     What a process has not begun others may take over, the last first: so heavy tests run one after another.
     """
+    if order := os.environ.get("HORAE_TEST_ORDER"):
+        items.sort(key=lambda each: (digest(order, each.path.name), digest(order, each.nodeid)))
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     marked: dict[str, list[pytest.Item]] = {"heavy": [], "long": [], "": []}
     for each in items:
