@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class Clock(Protocol):
@@ -32,6 +34,8 @@ class SystemClock:
         return time.monotonic()
 
     async def wait(self, event: asyncio.Event, seconds: float) -> None:
+        import asyncio  # noqa: PLC0415 - commands that only read the time need no event loop
+
         # `asyncio.wait_for` would lose a cancellation that comes together with the event, before Python 3.12.
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-from dateutil.rrule import rrulestr
-
 from horae.errors import InvalidSpecError
 from horae.spec.civil import DAY, FIRST_YEAR, LAST_YEAR, day_number
 
@@ -49,6 +47,8 @@ class RecurrenceText(NamedTuple):
 
 def read_rrule(text: str, element: str) -> RecurrenceText:
     """Take a rule's text apart, checked by the library as well."""
+    from dateutil.rrule import rrulestr  # noqa: PLC0415 - few specs have rules
+
     wrong = _Wrong(text, element)
     if len(text) > MAX_RULE_LENGTH or not text.isascii():
         raise wrong(f"an RRULE is ASCII text of at most {MAX_RULE_LENGTH} characters")

@@ -9,6 +9,7 @@ zone with ``zoneinfo``.
 
 from __future__ import annotations
 
+import pkgutil
 import re
 import struct
 from bisect import bisect_right
@@ -17,7 +18,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date, timezone, tzinfo
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 import tzdata
@@ -60,7 +60,12 @@ class Zone:
 @lru_cache(maxsize=1)
 def installed_zones() -> frozenset[str]:
     """The names of all zones in the installed time-zone database."""
-    return frozenset(resources.files("tzdata").joinpath("zones").read_text("utf-8").split())
+    return frozenset(_file("zones").decode().split())
+
+
+def _file(path: str) -> bytes:
+    """A file of the time-zone database. ``importlib.resources`` would load ten modules for it."""
+    return pkgutil.get_data("tzdata", path) or b""
 
 
 def zone_name(given: ZoneLike) -> str:
@@ -90,8 +95,7 @@ def _load(name: str) -> Zone:
     if name == "UTC":
         return Zone("UTC", (START,), (0,))
     if name in installed_zones():
-        data = resources.files("tzdata.zoneinfo").joinpath(*name.split("/")).read_bytes()
-        return Zone(name, *_merged(_transitions(data)))
+        return Zone(name, *_merged(_transitions(_file(f"zoneinfo/{name}"))))
     if fixed := re.fullmatch(r"([+-])(\d\d):([0-5]\d)", name, re.ASCII):
         sign, hours, minutes = fixed.groups()
         offset = int(hours) * 3600 + int(minutes) * 60

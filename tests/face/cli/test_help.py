@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.main import get_command
 
-from horae.face.cli import cli
+from horae.face.cli import PANELS, cli
 from tests.face.cli.command import answered, horae, horae_process
 from tests.support.process import Server, fork_server, printed_by
 
@@ -53,6 +53,14 @@ def test_help_has_an_example_and_the_page_has_every_option(name: tuple[str, ...]
         for option in parameter.opts + parameter.secondary_opts:
             if option.startswith("--"):
                 assert re.search(rf"{option}\b", PAGE), option
+
+
+def test_a_summary_is_the_beginning_of_the_help_of_its_command():
+    root = get_command(cli)
+    for names in PANELS.values():
+        for name, summary in names.items():
+            own = root.get_command(None, name).help  # type: ignore[attr-defined]
+            assert " ".join(own.partition("\n\n")[0].split()) == summary
 
 
 def test_help_is_shown_where_something_is_missing():

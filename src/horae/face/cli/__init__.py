@@ -9,33 +9,56 @@ import functools
 import importlib
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_command
 
 from horae import __version__
 from horae.errors import HoraeError
+from horae.face.cli.light_help import LightCommand, LightGroup
 from horae.face.cli.printing import report
 from horae.face.cli.target import DatabaseOption, JsonOption, OwnerOption, Target, TokenOption, UrlOption
 from horae.face.cli.typer_errors import is_request_for_help, is_usage_error, usage_error
 from horae.spec import TZDATA_VERSION
 
 PANELS = {
-    "Schedules": (
-        "next", "schedules", "runs", "explain", "once", "forecast", "calendars", "apply", "export", "import",
-    ),
-    "Service": ("serve", "nodes", "token", "check", "migrate"),
-    "Workflows, flows and graphs": ("workflows", "flows", "grants", "accounts", "usage"),
-}  # fmt: skip
-"""The commands, as the help groups them. Each is in the file of its name, but for those in ``FILES``."""
+    "Schedules": {
+        "next": "Show when a cron expression or a spec fires next.",
+        "schedules": "Create, show and change schedules; pause, trigger and backfill them.",
+        "runs": "List, show, follow, stop and rerun runs.",
+        "explain": "Explain why a schedule did or did not run at a time, or whether it will. For a day: each of its slots.",
+        "once": "Run an action once, at a time or after a delay. Creates a schedule with one time.",
+        "forecast": "Show how many runs start in each coming minute, the peaks, and how jitter would flatten them.",
+        "calendars": "Shared calendars that schedules exclude, such as holidays.",
+        "apply": "Create and change schedules and calendars as documents say; with --prune also delete.",
+        "export": "Write schedules and calendars as YAML, or with --json as JSON. horae apply reads them back unchanged.",
+        "import": "Import schedules from cron or Temporal.",
+    },
+    "Service": {
+        "serve": "Run the scheduler and its API until interrupted.",
+        "nodes": "List the nodes: whether each is alive, its time-zone data, and the actions it can run.",
+        "token": "Create tokens that identify callers to a server.",
+        "check": "Check the settings, the database, the clock and the migrations. Nothing is changed.",
+        "migrate": "Create the tables, or migrate them to this version of Horae. Does nothing if they are up to date.",
+    },
+    "Workflows, flows and graphs": {
+        "workflows": "Deploy, show, draw and run workflows.",
+        "flows": "Show, run, pause and repair flows: producers and consumers joined by events.",
+        "grants": "Durable permissions to run graphs for an absent user.",
+        "accounts": "The accounts that runs of graphs are charged to.",
+        "usage": "Sum the usage of graphs by account and time, latest first.",
+    },
+}
+"""The commands, as the help groups and summarizes them. Each is in the file of its name, but for those in ``FILES``."""
 FILES = {"next": "next_times", "import": "import_crontab"}
 
 
-class Commands(TyperGroup):
-    """The commands of ``horae``; each file is loaded when its command is used."""
+class Commands(LightGroup):
+    """The commands of ``horae``; each file is loaded when its command is used. What only lists them shows their summaries."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ANN401, ARG002 - typer's own, which differs between versions
         return [name for names in PANELS.values() for name in names]
@@ -50,10 +73,33 @@ class Commands(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
-        if args and args[0] not in self.list_commands(ctx):
-            for name in self.list_commands(ctx):  # suggestions need every command loaded
-                self.get_command(ctx, name)
-        return super().resolve_command(ctx, args)
+        if args and args[0] in self.list_commands(ctx):
+            return super().resolve_command(ctx, args)
+        with self._summaries():  # suggestions need the names of all
+            return super().resolve_command(ctx, args)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
+        with self._summaries():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:  # noqa: ANN401
+        with self._summaries():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _summaries(self) -> Iterator[None]:
+        """Let summaries stand for the commands that are not loaded."""
+        loaded = self.commands
+        summaries = {
+            name: LightCommand(name, help=summary, rich_help_panel=panel)
+            for panel, names in PANELS.items()
+            for name, summary in names.items()
+        }
+        self.commands = {**summaries, **loaded}
+        try:
+            yield
+        finally:
+            self.commands = loaded
 
 
 cli = typer.Typer(

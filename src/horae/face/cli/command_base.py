@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import sys
 from collections.abc import Callable, Collection, Coroutine
-from typing import Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
 
 import msgspec
 import typer
@@ -15,11 +14,14 @@ from rich.text import Text
 
 from horae.clock import SystemClock
 from horae.errors import InvalidInputError
-from horae.face.api_client import Client, path
-from horae.face.cli.connection import connected
+from horae.face.api_client import path
+from horae.face.cli.light_help import LightCommand, LightGroup
 from horae.face.cli.printing import none, print_json, show
 from horae.face.cli.target import Target
 from horae.face.time_parser import instant_of, needs_zone
+
+if TYPE_CHECKING:
+    from horae.face.api_client import Client
 
 _INTERRUPTED = 130
 EVERYWHERE = ("url", "token", "database", "owner", "as_json")
@@ -33,8 +35,8 @@ V = TypeVar("V")
 def group(name: str | None = None, help: str | None = None) -> typer.Typer:  # noqa: A002 - as typer calls it
     """The commands of a file: one command, or with a name its subcommands."""
     commands = typer.Typer(
-        name=name, help=help, no_args_is_help=name is not None, rich_markup_mode="rich", add_completion=False
-    )
+        name=name, help=help, cls=LightGroup, no_args_is_help=name is not None, rich_markup_mode="rich", add_completion=False,
+    )  # fmt: skip
     if name is not None:  # a callback makes even a single command a subcommand
         commands.callback()(lambda: None)
     return commands
@@ -131,7 +133,7 @@ def command(
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         required = any(each.default is inspect.Parameter.empty for each in options)
         settings = {"ignore_unknown_options": True} if lenient else None
-        group.command(name, no_args_is_help=required, context_settings=settings)(run)
+        group.command(name, cls=LightCommand, no_args_is_help=required, context_settings=settings)(run)
         return function
 
     return register
@@ -155,12 +157,16 @@ def _parameter(name: str, kind: object, default: object = inspect.Parameter.empt
 
 
 async def _with_session(function: Function, target: Target, values: dict[str, Any]) -> None:
+    from horae.face.cli.connection import connected  # noqa: PLC0415 - not every command calls the API
+
     async with connected(target) as client:
         await function(Session(target, client), **values)
 
 
 def run_to_end(work: Coroutine[Any, Any, None]) -> None:
     """Run a coroutine to its end; Ctrl-C ends it without a traceback."""
+    import asyncio  # noqa: PLC0415 - not every command needs an event loop
+
     try:
         asyncio.run(until_ended(work))
     except KeyboardInterrupt:
@@ -169,6 +175,8 @@ def run_to_end(work: Coroutine[Any, Any, None]) -> None:
 
 async def until_ended(work: Coroutine[Any, Any, None]) -> None:
     """Wait for work; when interrupted, cancel it until it ends, because a wait with a timeout may miss one cancellation."""
+    import asyncio  # noqa: PLC0415
+
     task = asyncio.ensure_future(work)
     try:
         await asyncio.wait({task})

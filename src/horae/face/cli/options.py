@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 import msgspec
 import typer
 
-from horae.face.cli.connection import connected
 from horae.face.cli.target import Target
 from horae.model import Overlap
 
@@ -42,6 +40,9 @@ def number(name: str, meaning: str, most: int | None = None) -> Any:  # noqa: AN
 
 def schedule_ids(context: typer.Context, incomplete: str) -> list[str]:
     """The ids that a shell offers for a prefix; none if neither server nor database answers."""
+    import asyncio  # noqa: PLC0415 - only completion needs both
+
+    from horae.face.cli.connection import connected  # noqa: PLC0415
 
     async def ids(target: Target) -> list[str]:
         async with connected(target) as client:

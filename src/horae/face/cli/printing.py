@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from datetime import UTC, datetime, timedelta, timezone
@@ -131,6 +130,8 @@ def warn(sentence: str) -> None:
 def report(error: HoraeError) -> None:
     """Print an error: a sentence, the wrong characters of an expression, and a hint."""
     if "--json" in sys.argv:
+        import json  # noqa: PLC0415 - details may be of any type, and few commands fail
+
         problem = {
             "error": type(error).__name__, "message": error.for_operator, "details": error.details, "hint": _hint(error),
         }  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
 from functools import cache
@@ -80,6 +79,8 @@ def _json(text: bytes) -> list[Any]:
 
 
 def _toml(text: bytes) -> list[Any]:
+    import tomllib  # noqa: PLC0415 - few documents are TOML
+
     return [tomllib.loads(text.decode())]
 
 
