@@ -6,6 +6,7 @@ values cost far more than their bytes. The text is checked in one pass, before i
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
@@ -46,12 +47,27 @@ def _without_strings(text: bytes) -> bytes:
     return b"".join(unescaped.split(b'"')[::2])
 
 
-def convert_json(value: object, wanted: Any) -> Any:  # noqa: ANN401 - a type, and a value of it
-    """A value converted to a type, strictly: a text is not a number, as it is in a URL, but 7.0 is the integer 7."""
+def json_of(value: object) -> object:
+    """The JSON of a value of a class that msgspec does not know: a pydantic model has one. A hook for msgspec's encoders."""
+    dump = getattr(value, "model_dump", None)
+    if dump is None or isinstance(value, type):
+        raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+    return dump(mode="json")
+
+
+def convert_json(
+    value: object,
+    wanted: Any,  # noqa: ANN401 - a type
+    hook: Callable[[type, Any], Any] | None = None,
+) -> Any:  # noqa: ANN401 - a value of that type
+    """A value converted to a type, strictly: a text is not a number, as it is in a URL, but 7.0 is the integer 7.
+
+    ``hook`` converts to classes that msgspec does not know.
+    """
     try:
-        return msgspec.convert(value, wanted)
+        return msgspec.convert(value, wanted, dec_hook=hook)
     except msgspec.ValidationError:
-        return msgspec.convert(_with_integers(value), wanted)
+        return msgspec.convert(_with_integers(value), wanted, dec_hook=hook)
 
 
 def _with_integers(value: object) -> object:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from typing import Any
 
-from horae.app.field_checks import range_ms
+from horae.app.field_checks import range_ms, stored_json
 from horae.app.operation_arguments import checks_arguments
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, place_of
 from horae.app.schedule_fields import Moment
+from horae.app.schedule_warnings import warn_of_input
 from horae.app.triggers_and_backfills import (
     BackfillPreview,
     BackfillRequest,
@@ -19,7 +20,7 @@ from horae.app.triggers_and_backfills import (
     start_backfills,
 )
 from horae.errors import BackfillNotFoundError
-from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Status
+from horae.model import Backfill, BackfillStatus, Origin, OriginKind, Overlap, Reason, Schedule, Status
 from horae.policies import OverlapName
 from horae.spec import Spec
 from horae.store.port import NEWEST, Transaction
@@ -61,11 +62,15 @@ class Backfills:
             start=start, end=end, overlap=overlap, input=input, author=author, note=note
         )
 
-        async def begin(work: UnitOfWork) -> Backfill:
-            (backfill,) = await start_backfills(work, await work.locked(schedule_id), [request])
-            return backfill
+        async def begin(work: UnitOfWork) -> tuple[Schedule, Backfill]:
+            schedule = await work.locked(schedule_id)
+            (backfill,) = await start_backfills(work, schedule, [request])
+            return schedule, backfill
 
-        return await self._scope.change(begin)
+        schedule, backfill = await self._scope.change(begin)
+        if input is not None:
+            warn_of_input(self._scope.executors, schedule, stored_json(input))
+        return backfill
 
     async def get(self, backfill_id: str) -> Backfill:
         """A backfill and its progress: ``made`` of ``total`` slots have become runs."""

@@ -11,7 +11,7 @@ import msgspec
 
 from horae.config import Config
 from horae.errors import InvalidInputError, LimitExceededError, NaiveTimeError
-from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
+from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json, json_of
 from horae.model import MAX_TEXT_LENGTH, SearchValue, instant
 from horae.policy.validate import BOUNDS
 from horae.spec import Spec
@@ -104,8 +104,10 @@ def stored_json(value: object, field: str = "input") -> Any:  # noqa: ANN401 - a
     if value is None:
         return None
     try:
-        text = msgspec.json.encode(value)
-        finite = b"null" not in text or _is_finite(msgspec.to_builtins(value, str_keys=True))
+        text = msgspec.json.encode(value, enc_hook=json_of)
+        finite = b"null" not in text or _is_finite(
+            msgspec.to_builtins(value, str_keys=True, enc_hook=json_of)
+        )
     except RecursionError:
         raise InvalidInputError(
             field, f"has values more than {MAX_DEPTH} deep within each other, or itself within it"

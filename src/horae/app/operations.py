@@ -21,6 +21,7 @@ from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
 from horae.app.schedule_creation import Creation, Creator
 from horae.app.schedule_draft import NewSchedule
+from horae.app.schedule_warnings import warn_of_input
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums
 from horae.app.why import Why
@@ -64,6 +65,7 @@ class ScopedOperations:
         self.evaluate = scope.evaluate
         """Evaluates specs with a function without side effects, in a thread if it takes long."""
         self.now = scope.now
+        self._executors = scope.executors
         self._own = scope if scope.owner is not None else scope.for_owner("")
         """The scope in which schedules are created: without an owner, that of things without one."""
 
@@ -88,7 +90,11 @@ class ScopedOperations:
         run = SingleRun(
             action=action, input=input, in_=in_, at=at, timezone=timezone, key=key, policies=wanted
         )
-        return (await self.create_single_run(run)).schedules[0]
+        created = await self.create_single_run(run)
+        (schedule,) = created.schedules
+        if not created.repeated:
+            warn_of_input(self._executors, schedule)
+        return schedule
 
     async def create_single_run(self, run: SingleRun) -> Creation:
         """Like :meth:`once`, and says whether the same key created the schedule before."""

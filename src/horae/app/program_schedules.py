@@ -13,11 +13,13 @@ import msgspec
 
 from horae.app.bulk import BATCH, change_batch
 from horae.app.decorator_options import CatchUpLike, Times, policies_of, spec_of
+from horae.app.field_checks import stored_json
 from horae.app.operation_arguments import checked_call, needs_parentheses
 from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_draft import NewSchedule, calendar_names, draft, shared_calendars
 from horae.app.schedule_edits import Edit
 from horae.app.schedule_fields import SpecLike, Words
+from horae.app.schedule_warnings import warn_program
 from horae.app.schedules import Schedules
 from horae.errors import (
     DefinitionConflictError,
@@ -90,13 +92,11 @@ class Program:
             action = self._scope.executors.name_for(function)
             self._scope.executors.register(action, function)
             new = NewSchedule(
-                id=name_of(function) if id is None else id, spec=found, action=action, input=input, policies=chosen,
+                id=name_of(function) if id is None else id, spec=found, action=action, input=stored_json(input), policies=chosen,
                 description=description, tags=tags, managed_by=self.label,
             )  # fmt: skip
             self._check(new, function)
-            self.definitions[new.id] = _replace(
-                new, input=msgspec.json.decode(msgspec.json.encode(new.input))
-            )
+            self.definitions[new.id] = new
             self.unstored = True
             return function
 
@@ -113,11 +113,13 @@ class Program:
         if new.id in self.definitions:
             reason = f'is that of another schedule of this program: "{new.id}"'
             raise InvalidInputError("id", reason, hint="give each its own id=…")
-        if (mismatch := read_signature(new.action, function).mismatch(new.input)) is not None:
-            raise InvalidInputError("input", mismatch)
+        read_signature(new.action, function).keywords(new.input)
+        action = self._scope.executors.read(new.action)
+        if (doubt := self._scope.executors.doubt(_replace(action, input=new.input))) is not None:
+            warn_program(new.id, doubt)
         # The contents of shared calendars are in the database.
         calendars = {name: SharedCalendar() for name in calendar_names(new.spec)}
-        draft(new, self._scope.executors.read(new.action), self._scope, self._scope.now(), calendars)
+        draft(new, action, self._scope, self._scope.now(), calendars)
 
     def adopt(self, other: Program) -> None:
         """Take over the definitions of another app of this process; if it has any, also its name."""

@@ -6,7 +6,10 @@ import inspect
 import warnings
 from functools import lru_cache
 
+import msgspec
+
 from horae.errors import HoraeError
+from horae.executor.action_registry import Executors
 from horae.model import Schedule, instant
 from horae.policy.slot_times import next_slot_ms, previous_slot_ms
 from horae.spec import Spec
@@ -36,6 +39,15 @@ def _about_spec(text: str, now_ms: int) -> tuple[str, ...]:
     except HoraeError:  # a spec that cannot be read, or costs too much: other answers say so
         return ()
     return tuple(filter(None, found))
+
+
+def warn_of_input(executors: Executors, schedule: Schedule, given: object = msgspec.UNSET) -> None:
+    """Warn the calling program if its function cannot be called with the input of a schedule, or with one that is given instead."""
+    action = (
+        schedule.action if given is msgspec.UNSET else msgspec.structs.replace(schedule.action, input=given)
+    )
+    if (doubt := executors.doubt(action)) is not None:
+        warn_program(schedule.id, doubt)
 
 
 def warn_program(schedule_id: str, sentence: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import msgspec
 
 from horae.app.bulk import Change, change_all
-from horae.app.field_checks import check_jitter, check_number, check_text, future_ms, moment
+from horae.app.field_checks import check_jitter, check_number, check_text, future_ms, moment, stored_json
 from horae.app.operation_arguments import checks_arguments, shows_fields
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import MAX_BYTES, Page, cursor_of, fitting, page_limit, place_of
@@ -35,7 +35,7 @@ from horae.app.schedule_edits import (
 from horae.app.schedule_fields import GivenFields, SpecLike
 from horae.app.schedule_put import DEFAULTS, Put, put
 from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_preview, times_view
-from horae.app.schedule_warnings import schedule_warnings, warn_program
+from horae.app.schedule_warnings import schedule_warnings, warn_of_input, warn_program
 from horae.app.triggers_and_backfills import (
     BackfillRequest,
     Trigger,
@@ -120,6 +120,8 @@ class Schedules:
         )
         for schedule_id, sentence in found:
             warn_program(schedule_id, sentence)
+        for each in schedules:
+            warn_of_input(self._scope.executors, each)
 
     async def create_once(self, new: Iterable[NewSchedule], *, dry_run: bool = False) -> Creation:
         """Like :meth:`create_many`, but idempotent by ``request_id``: of several equal requests one creates the schedules, and the
@@ -462,10 +464,14 @@ class Schedules:
         """Start a run now, whatever the spec says; return its id."""
         trigger = Trigger(overlap=overlap, input=input, author=author, note=note)
 
-        async def start(work: UnitOfWork) -> str:
-            return (await start_trigger(work, await work.locked(schedule_id), trigger)).id
+        async def start(work: UnitOfWork) -> tuple[Schedule, str]:
+            schedule = await work.locked(schedule_id)
+            return schedule, (await start_trigger(work, schedule, trigger)).id
 
-        return await self._scope.change(start)
+        schedule, run_id = await self._scope.change(start)
+        if input is not msgspec.UNSET:
+            warn_of_input(self._scope.executors, schedule, stored_json(input))
+        return run_id
 
     async def delete(self, schedule_id: str, *, version: int | None = None) -> None:
         """Delete a schedule; its runs stay in the ledger, and those that have not begun never start."""

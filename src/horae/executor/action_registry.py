@@ -128,6 +128,13 @@ class Executors:
             return action
         return _replace(action, kind=executor.kind, name=action.name.partition(":")[2])
 
+    def doubt(self, action: Action) -> str | None:
+        """What is or may be wrong with the input of a function of this program, as a clause with its hint."""
+        error = self._functions.doubt(action) if self._of(action.address) is self._functions else None
+        if error is None:
+            return None
+        return f"its {error.message}" + (f"; {error.hint}" if error.hint else "")
+
     def check(self, action: Action, stored: Action | None) -> Action:
         """An action as it is stored: options completed, secrets sealed. ``stored`` is the action that it replaces."""
         executor = self._kinds.get(action.kind)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from horae.errors import InvalidActionError, InvalidInputError
+from horae.errors import InvalidActionError, InvalidInputError, did_you_mean
+from horae.executor.argument_types import from_json
 from horae.executor.attempt_context import Context
 
 ActionFunction = Callable[..., Any]
@@ -31,30 +32,69 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     optional: tuple[str, ...]
     takes_all: bool
     """Whether ``**kwargs`` takes the keys that no parameter names."""
+    types: dict[str, Any]
+    """The annotations of the parameters that have one."""
 
-    def mismatch(self, given: object) -> str | None:
-        """Why an input does not fit; ``None`` if it does. Keys that are not named are left to the context."""
-        if not (self.required or self.optional or self.takes_all):
-            return None
-        if given is not None and not isinstance(given, Mapping):
-            return "must be an object: its keys are the arguments of the action"
-        keys = given or {}
-        if missing := [name for name in self.required if name not in keys]:
-            return f"has no {_listed(missing)}, which the action needs"
+    def keywords(self, given: object) -> dict[str, Any]:
+        """The arguments that an input makes; one that does not fit raises ``InvalidInputError``. Keys that are not named are left
+        to the context.
+        """
+        if given is None:
+            given = {}
+        named = {*self.required, *self.optional}
+        if not isinstance(given, Mapping):
+            if named or self.takes_all:
+                reason = "must be an object: its keys are the arguments of the action"
+                raise InvalidInputError("input", reason, hint=self._hint(next(iter(self.required), "")))
+            return {}
+        missing = [name for name in self.required if name not in given]
+        unknown = [] if self.takes_all or not named else [key for key in given if key not in named]
+        if unknown and (self.context is None or (missing and did_you_mean(unknown[0], missing))):
+            raise self._unknown(unknown, given)
+        if missing:
+            reason = f"has no {_listed(missing)}, which the action needs"
+            raise InvalidInputError("input", reason, hint=self._hint(missing[0]))
+        return {key: self._converted(key, given[key]) for key in given if self.takes_all or key in named}
+
+    def doubt(self, given: object) -> InvalidInputError | None:
+        """What is wrong with an input, or may be: a key that only the context takes may be a misspelt parameter."""
+        try:
+            self.keywords(given)
+        except InvalidInputError as error:
+            return error
+        keys = given if isinstance(given, Mapping) else {}
+        free = [name for name in self.optional if name not in keys]
         unknown = [key for key in keys if key not in self.required and key not in self.optional]
-        if unknown and not self.takes_all and self.context is None:
-            return f"has {_listed(unknown)}, which the action does not take"
-        return None
+        alike = [key for key in unknown if did_you_mean(key, free)]
+        return self._unknown(alike, keys) if alike else None
+
+    def _unknown(self, unknown: Sequence[str], given: Mapping[str, Any]) -> InvalidInputError:
+        free = [name for name in (*self.required, *self.optional) if name not in given]
+        taken = (
+            f"it takes {_listed((*self.required, *self.optional))}"
+            if self.required or self.optional
+            else None
+        )
+        reason = f"has {_listed(unknown)}, which the action does not take"
+        return InvalidInputError("input", reason, hint=did_you_mean(unknown[0], free) or taken)
+
+    def _hint(self, missing: str) -> str | None:
+        """How to give a missing parameter: as a key of the input, or with the annotation that makes it the context."""
+        if not missing:
+            return None
+        by_name = f'input={{"{missing}": …}}'
+        if self.context is not None or missing in self.types:
+            return f"give it by name: {by_name}"
+        return f"for the context of the attempt write {missing}: horae.Context; otherwise give it by name: {by_name}"
+
+    def _converted(self, name: str, value: Any) -> Any:  # noqa: ANN401 - JSON, and a value of any type
+        if name not in self.types:
+            return value
+        return from_json(value, self.types[name], f"input.{name}")
 
     def arguments(self, context: Context) -> tuple[tuple[Context, ...], dict[str, Any]]:
         """The arguments of a call, by position and by keyword; an input that does not fit raises ``InvalidInputError``."""
-        given = context.input
-        if (reason := self.mismatch(given)) is not None:
-            raise InvalidInputError("input", reason)
-        keywords = {}
-        if given is not None and isinstance(given, Mapping):
-            named = {*self.required, *self.optional}
-            keywords = {key: given[key] for key in given if self.takes_all or key in named}
+        keywords = self.keywords(context.input)
         if self.context is None:
             return (), keywords
         if self.positional:
@@ -90,7 +130,13 @@ def read_signature(name: str, function: object) -> Signature:
         required=tuple(each.name for each in by_keyword if each.default is inspect.Parameter.empty),
         optional=tuple(each.name for each in by_keyword if each.default is not inspect.Parameter.empty),
         takes_all=any(each.kind is inspect.Parameter.VAR_KEYWORD for each in parameters),
+        types={each.name: hints[each.name] for each in by_keyword if _has_type(hints.get(each.name))},
     )
+
+
+def _has_type(hint: object) -> bool:
+    """Whether an annotation names a type; one whose names exist only for type checkers is a text."""
+    return not (hint is None or hint is Any or hint is inspect.Parameter.empty or isinstance(hint, str))
 
 
 def _check(name: str, function: ActionFunction, parameter: inspect.Parameter, *, first: bool) -> None:

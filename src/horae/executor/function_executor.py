@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
-from horae.errors import InvalidActionError
+from horae.errors import InvalidActionError, InvalidInputError
 from horae.executor.attempt_context import Context
 from horae.executor.function_arguments import ActionFunction, Signature, place_of, read_signature
 from horae.executor.port import Executor
@@ -72,6 +72,11 @@ class FunctionExecutor(Executor):
     def name_of(self, function: ActionFunction) -> str | None:
         """The first name under which a function is registered; ``None`` if it is not."""
         return next((name for name, each in self._actions.items() if each.function == function), None)
+
+    def doubt(self, action: Action) -> InvalidInputError | None:
+        """What is or may be wrong with the input of an action; ``None`` if nothing is, or its function is not registered here."""
+        registered = self._actions.get(action.name)
+        return None if registered is None else registered.signature.doubt(action.input)
 
     def actions(self) -> Collection[str]:
         """The registered names."""

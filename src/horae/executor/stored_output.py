@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json
+from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json, json_of
 
 MAX_RESULT_LENGTH = 1024 * 1024
 MAX_FAILURE_LENGTH = 10_000
@@ -15,7 +15,7 @@ HIDDEN = b"***"
 SHORTEST_SECRET = 8
 """Shorter texts occur by chance, so they are not hidden."""
 _CREDENTIALS = re.compile(r"(?<=earer )\S+|\beyJ[\w-]+\.[\w.-]+|(?<=://)[^/\s@]+(?=@)")
-_encode = msgspec.json.Encoder().encode
+_encode = msgspec.json.Encoder(enc_hook=json_of).encode
 
 
 def text_of(data: bytes, most: int) -> str:

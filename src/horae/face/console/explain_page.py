@@ -14,7 +14,7 @@ from horae.app.schedule_views import ScheduleView
 from horae.app.view_base import view_of
 from horae.app.views import ExplanationView
 from horae.errors import HoraeError, InvalidInputError, RunNotFoundError, ScheduleNotFoundError
-from horae.face.console.error_text import error_text
+from horae.face.console.error_text import error_text, sentence
 from horae.face.console.page_request import Visit
 from horae.face.console.question_parser import names_in, schedules_in, schedules_like, time_of, wall_clock
 from horae.face.console.rendering import called
@@ -85,7 +85,7 @@ async def explanation(visit: Visit, schedule_id: str, time: str) -> Answer:
             (each, visit.url("explain", schedule=each, time=time))
             for each in await schedules_like(schedule_id, visit.operations)
         ]
-        return Answer(schedule_id=schedule_id, time=time, problem=error_text(error), meant=meant)
+        return Answer(schedule_id=schedule_id, time=time, problem=sentence(error.message), meant=meant)
     except HoraeError as error:
         return Answer(schedule_id=schedule_id, time=time, problem=error_text(error))
     return Answer(found=found, schedule_id=schedule_id, name=await _name_of(visit, schedule_id), time=time)
