@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from horae import App, Config, Policies, SyncApp
 from horae.errors import ConflictTokenMismatchError, InvalidInputError, ScheduleNotFoundError
+from horae.model import Action
 from horae.spec import Spec
 from horae.testing import TimeMachine
 from tests.support.machine import START, Recorder, at
@@ -91,6 +92,20 @@ async def test_what_an_operator_changed_stays_and_the_definition_is_replaced(
         "s", "*/2 * * * *", "hello", policies=Policies(max_concurrent=2), paused=False, note=""
     )
     assert (given.outcome, given.schedule.state.paused) == ("changed", False)
+
+
+@pytest.mark.parametrize("form", ["address", "document", "function"])
+async def test_an_action_in_any_form_replaces_the_whole_action(machine: TimeMachine, form: str):
+    @machine.app.action
+    async def hello() -> None: ...
+
+    action: Any = {"address": "hello", "document": {"name": "hello"}, "function": hello}[form]
+    put = machine.app.schedules.put
+    await put("s", DAILY, {"name": "hello", "id": "base"}, input={"a": 1})
+    done = await put("s", DAILY, action)
+    assert (done.outcome, done.schedule.action) == ("changed", Action(name="hello"))
+    assert (await put("s", DAILY, action)).outcome == "unchanged"
+    assert (await put("t", DAILY, action)).schedule.action == Action(name="hello")
 
 
 async def test_a_conflict_token_must_be_the_present_one(machine: TimeMachine, hello: Recorder):

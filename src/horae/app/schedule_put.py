@@ -11,11 +11,10 @@ from horae.app.schedule_draft import NewSchedule
 from horae.app.schedule_edits import Edit
 from horae.app.schedule_fields import ScheduleFields
 from horae.errors import ScheduleExistsError, ScheduleNotFoundError
-from horae.model import Action, Schedule
+from horae.model import Schedule
 
 if TYPE_CHECKING:
     from horae.app.schedules import Schedules
-    from horae.executor.action_registry import ActionLike
 
 Only = Literal["new", "existing"]
 """Put a schedule only if its id is free, or only if it is taken."""
@@ -32,11 +31,6 @@ class Put(msgspec.Struct, frozen=True, kw_only=True):
 
     schedule: Schedule
     outcome: Literal["created", "changed", "unchanged"]
-
-
-def whole(action: ActionLike) -> ActionLike:
-    """An action that replaces another one as a whole, even if it is only an address."""
-    return Action(name=action) if isinstance(action, str) else action
 
 
 async def put(

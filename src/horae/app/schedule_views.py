@@ -35,7 +35,7 @@ class ScheduleView(View, frozen=True):
     id: str
     owner: str
     spec: dict[str, Any]
-    sentence: str
+    sentence: Annotated[str, about("The spec in words.")]
     timezone: str
     action: ActionView
     policies: PoliciesView
@@ -51,7 +51,9 @@ class ScheduleView(View, frozen=True):
     version: int
     created_at: datetime
     updated_at: datetime
-    next_time: datetime | None
+    next_time: Annotated[
+        datetime | None, about("When it fires next; null while it is paused, and when it never fires again.")
+    ]
     owner_user_id: Annotated[
         str | msgspec.UnsetType, about("Only schedules of graphs have this field and the following ones.")
     ] = msgspec.UNSET

@@ -18,7 +18,7 @@ from horae.app.merge_patch import merged_policies, merged_spec
 from horae.app.operations import SingleRun
 from horae.app.schedule_creation import Creation
 from horae.app.schedule_fields import ScheduleFields, TriggerBody, values_of
-from horae.app.schedule_put import Only, whole
+from horae.app.schedule_put import Only
 from horae.app.schedule_put import put as put_schedule
 from horae.app.schedule_views import (
     DescribedSchedule,
@@ -74,7 +74,7 @@ from horae.face.service.route_helpers import (
     trigger_of,
     version_of_etag,
 )
-from horae.model import GRAPH, Schedule
+from horae.model import GRAPH, Action, Schedule
 from horae.spec.duration import milliseconds
 
 Start = Annotated[str | None, parameter("start", "Later than this; now if omitted.", format="date-time")]
@@ -196,7 +196,7 @@ async def replace_schedule(
     only: Only | None = "new" if must_be_new(if_none_match) else "existing" if if_match is not None else None
     try:
         done = await put_schedule(
-            operations.schedules, schedule_id, values_of(data, ScheduleFields) | {"action": whole(data.action)},
+            operations.schedules, schedule_id, values_of(data, ScheduleFields) | {"action": _whole(data.action)},
             own=own.schedules, version=data.version if expected is None else expected, only=only, dry_run=data.dry_run,
         )  # fmt: skip
     except (ScheduleExistsError, ScheduleNotFoundError) as error:
@@ -217,7 +217,7 @@ async def merge_schedule(
     """Other fields keep their values. `spec` and `policies` are merged into the current ones, and `null` removes a part of them. Fields of a graph change a schedule of a graph."""
     fields, of_graph = values_of(data, ScheduleFields), values_of(data, GraphFields)
     if data.action is not msgspec.UNSET:
-        fields["action"] = whole(data.action)
+        fields["action"] = _whole(data.action)
 
     def edit_of(schedule: Schedule) -> Edit:
         merged: dict[str, Any] = {}
@@ -231,6 +231,11 @@ async def merge_schedule(
         raise InvalidInputError(next(iter(of_graph)), "is only for schedules of graphs")
     with _bad_request(of_graph=bool(of_graph)):
         return await _edited(operations, schedule_id, edit_of, data.version, if_match)
+
+
+def _whole(action: Action | str) -> Action:
+    """A given action replaces the whole action, even if it is only an address."""
+    return Action(name=action) if isinstance(action, str) else action
 
 
 async def _edited(
