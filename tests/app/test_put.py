@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections import Counter
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from horae import App, Config, Policies, SyncApp
+from horae import App, Config, Policies, ScheduleWarning, SyncApp
 from horae.errors import ConflictTokenMismatchError, InvalidInputError, ScheduleNotFoundError
 from horae.model import Action
 from horae.spec import Spec
@@ -134,6 +135,16 @@ async def test_what_is_wrong_is_named_and_stores_nothing(machine: TimeMachine, h
         with pytest.raises(InvalidInputError, match=name):
             await put("s", DAILY, "hello", **{name: value})
     assert not await machine.app.schedules.exists("s")
+
+
+async def test_the_program_is_warned_when_something_is_stored(machine: TimeMachine, hello: Recorder):
+    over = {"times": ["2026-02-01T00:00Z"]}
+    with pytest.warns(ScheduleWarning, match="never fires again") as found:
+        await machine.app.schedules.put("s", over, "hello")
+    assert found[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert (await machine.app.schedules.put("s", over, "hello")).outcome == "unchanged"
 
 
 @pytest.mark.parametrize("specs", [[DAILY] * 6, [f"{minute} 9 * * *" for minute in range(6)]])
