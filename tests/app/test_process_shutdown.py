@@ -153,7 +153,8 @@ def test_the_job_of_the_readme_survives_kill_9_with_only_its_clock_set_by_the_te
     wait_for(lambda: asyncio.run(ledger(tmp_path)) == (made_up, [("missed", 2, "superseded")]))
     again.process.send_signal(signal.SIGTERM)
     assert again.ends() == 0
-    assert again.said == ["the report of today"]
+    told = 'Horae keeps 1 schedule in sqlite:///horae.db; next is "report", now'
+    assert again.said == [told, "the report of today"]
 
 
 def test_a_run_that_was_killed_is_attempted_again(start: Start):

@@ -109,6 +109,8 @@ class App:
     ) -> None:
         self.clock: Clock = clock or SystemClock()
         self.config = config or Config()
+        self.database = database
+        """The address of the database, as it was given."""
         self.left_behind: list[str] = []
         """The attempts that had not stopped when the app was closed; they keep running until the process ends."""
         self.hurried = False

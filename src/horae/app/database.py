@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from horae.clock import Clock, SystemClock
 from horae.config import Config
 from horae.errors import DatabaseUrlError
 from horae.extras import import_extra
 from horae.store.port import Store
+
+
+def shown_address(database: str) -> str:
+    """A database address without user, password and options."""
+    if not database.startswith(("postgresql://", "postgres://")):
+        return database
+    parts = urlsplit(database)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
 
 def store_of(database: str, config: Config, clock: Clock) -> Store:

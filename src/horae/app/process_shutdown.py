@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
+from horae.app.start_line import tell_start
 from horae.errors import InvalidInputError
 from horae.spec.duration import duration_text
 
@@ -62,8 +63,14 @@ def only_imported() -> Iterator[None]:
         _imported.reset(token)
 
 
+async def _open_and_serve(app: App) -> None:
+    async with app:
+        await tell_start(app)
+        await app.serve()
+
+
 async def _serve(app: App) -> None:
-    serving = asyncio.create_task(app.serve(), name="horae:serve")
+    serving = asyncio.create_task(_open_and_serve(app), name="horae:serve")
     limits: list[threading.Timer] = []
 
     def ask() -> None:
