@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 from uuid import UUID
@@ -171,6 +172,28 @@ async def test_an_input_that_does_not_fit_is_told_at_once_and_fails_the_attempt(
     await machine.advance(seconds=1)
     run = await app.runs.get(run_id)
     assert (run.status, run.failure) == (Status.FAILED, f"InvalidInputError: {sentence}")
+
+
+def of_both(order: Order, other: OnlyForTypeCheckers, context: Context) -> Any:
+    assert isinstance(order, Order)
+    assert isinstance(context, Context)
+    return other
+
+
+class Clerk:
+    def of_both(self, order: Order, other: OnlyForTypeCheckers) -> Any:
+        assert isinstance(order, Order)
+        return other
+
+
+@pytest.mark.parametrize("function", [of_both, partial(of_both, other=[1]), Clerk().of_both])
+async def test_an_annotation_for_type_checkers_only_leaves_the_others(machine: TimeMachine, function: Any):
+    machine.app.action("work")(function)
+    await machine.app.schedules.create("s", YEARLY, "work", input={"order": ORDER, "other": [1]})
+    run_id = await machine.app.schedules.trigger("s")
+    await machine.advance(seconds=1)
+    run = await machine.app.runs.get(run_id)
+    assert (run.failure, run.result) == (None, [1])
 
 
 async def test_inputs_may_be_models_and_dataclasses(machine: TimeMachine):

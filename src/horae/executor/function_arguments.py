@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -162,8 +163,27 @@ def _annotations(function: ActionFunction) -> dict[str, Any]:
     try:
         parameters = inspect.signature(function, eval_str=True).parameters
     except Exception:  # an annotation may be any expression
-        parameters = inspect.signature(function).parameters
+        names = getattr(_innermost(function), "__globals__", {})
+        written = inspect.signature(function).parameters
+        return {name: _evaluated(each.annotation, names) for name, each in written.items()}
     return {name: each.annotation for name, each in parameters.items()}
+
+
+def _evaluated(annotation: object, names: dict[str, Any]) -> Any:  # noqa: ANN401 - a type, or a text
+    """One annotation of several, of which some cannot be evaluated."""
+    try:
+        alone = SimpleNamespace(__annotations__={"it": annotation})
+        return get_type_hints(alone, names, include_extras=True)["it"]
+    except Exception:  # as above
+        return annotation
+
+
+def _innermost(function: ActionFunction) -> ActionFunction:
+    """The function that others bind to arguments, bind to an object, or wrap."""
+    while isinstance(function, partial):
+        function = function.func
+    innermost: ActionFunction = inspect.unwrap(getattr(function, "__func__", function))
+    return innermost
 
 
 def name_of(function: ActionFunction) -> str:
@@ -176,9 +196,7 @@ def name_of(function: ActionFunction) -> str:
 
 def place_of(function: ActionFunction) -> str:
     """Where a function is defined: its module, name, file and line, as far as it has them."""
-    while isinstance(function, partial):
-        function = function.func
-    function = inspect.unwrap(getattr(function, "__func__", function))
+    function = _innermost(function)
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", None) or type(function).__qualname__
     shown = f"{getattr(function, '__module__', None) or type(function).__module__}.{name}"
