@@ -63,6 +63,15 @@ async def test_an_owner_is_told_only_of_their_own(app: App):
         assert await hint_of(app.owned_by(owner).schedules.get("reprot")) == hint
 
 
+async def test_it_does_so_on_postgresql(postgres: str):
+    async with App(postgres) as app:
+        app.action("work")(lambda: None)
+        await app.owned_by("ada").schedules.create("report", DAILY, "work")
+        for call in CALLS:
+            assert await hint_of(call(app.owned_by("ada"))) == "did you mean report?"
+            assert await hint_of(call(app.owned_by("bob"))) is None
+
+
 async def test_among_very_many_the_similar_one_is_found_without_reading_all(app: App):
     new = [
         NewSchedule(id=f"{letter}{number:04}", spec=DAILY, action="work")

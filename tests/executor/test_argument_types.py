@@ -277,8 +277,9 @@ def test_blocking_operations_warn_too(tmp_path: Path):
         @app.action
         def report(when: int) -> None: ...
 
-        with pytest.warns(ScheduleWarning, match="did you mean when"):
+        with pytest.warns(ScheduleWarning, match="did you mean when") as warned:
             app.schedules.create("s", YEARLY, "report", input={"wen": 1})
+        assert [each.filename for each in warned] == [__file__]
         with pytest.warns(ScheduleWarning, match="input.when must be a whole number, not a text"):
             app.schedules.trigger("s", input={"when": "x"})
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
+from collections.abc import Iterator
+from contextvars import ContextVar
 from functools import lru_cache
 
 import msgspec
@@ -16,6 +19,9 @@ from horae.spec import Spec
 
 _FIXED = {"EST": "America/New_York", "MST": "America/Denver"}
 """Zone names that look like the time of a place but have no summer time, and the place that is usually meant."""
+
+
+_held: ContextVar[list[tuple[str, str]] | None] = ContextVar("held", default=None)
 
 
 class ScheduleWarning(UserWarning):
@@ -50,8 +56,22 @@ def warn_of_input(executors: Executors, schedule: Schedule, given: object = msgs
         warn_program(schedule.id, doubt)
 
 
+@contextlib.contextmanager
+def warnings_held() -> Iterator[list[tuple[str, str]]]:
+    """Hold the warnings to the calling program, for a caller in another thread: only there its line is known."""
+    held: list[tuple[str, str]] = []
+    token = _held.set(held)
+    try:
+        yield held
+    finally:
+        _held.reset(token)
+
+
 def warn_program(schedule_id: str, sentence: str) -> None:
     """Give a warning to the calling program, through Python's own ``warnings``."""
+    if (held := _held.get()) is not None:
+        held.append((schedule_id, sentence))
+        return
     warnings.warn(
         f'The schedule "{schedule_id}": {sentence}', ScheduleWarning, stacklevel=_level_of_program()
     )

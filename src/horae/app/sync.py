@@ -23,6 +23,7 @@ from horae.app.flows import Flows
 from horae.app.grants import Grants
 from horae.app.operations import ScopedOperations
 from horae.app.runs import Runs
+from horae.app.schedule_warnings import warn_program, warnings_held
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums
 from horae.app.why import Why
@@ -50,7 +51,18 @@ class Background:
 
     def run(self, operation: Callable[[], Operation[R]]) -> R:
         """Run an operation to its end, from any thread but that of the event loop."""
-        return self._submit(self.open(), operation)
+        told: list[tuple[str, str]] = []
+
+        async def work() -> R:
+            with warnings_held() as held:
+                result = await operation()
+            told.extend(held)
+            return result
+
+        result = self._submit(self.open(), work)
+        for each in told:
+            warn_program(*each)
+        return result
 
     def _submit(self, loop: asyncio.AbstractEventLoop, operation: Callable[[], Operation[R]]) -> R:
         if threading.current_thread() is self._thread:
