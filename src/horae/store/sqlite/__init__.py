@@ -122,17 +122,23 @@ class SqliteStore(Store):
         await self.work(lambda _: None)
 
     async def close(self) -> None:
-        while self._readers:
-            self._readers.pop().close()
-        if self._connection is not None:
-            await self.work(lambda connection: connection.close())
-            self._connection = None
         if self._thread is not None:
+            with contextlib.suppress(RuntimeError):  # it was closed before
+                # In the thread, which may still be opening a connection for a caller that gave up.
+                await asyncio.get_running_loop().run_in_executor(self._thread, self._disconnect)
             self._thread.shutdown()
+        self._disconnect()
         for lock in self._node_locks.values():
             if lock is not None:
                 lock.release()
         self._node_locks.clear()
+
+    def _disconnect(self) -> None:
+        while self._readers:
+            self._readers.pop().close()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
 
     async def work(self, work: Work[T]) -> T:
         """Use the connection: directly within a transaction, otherwise in the store's thread."""
@@ -208,7 +214,9 @@ class SqliteStore(Store):
         async with self._reading:
             self._check_files()
             # Opened in the thread, where it may wait, and used in the event loop, which is twice as fast.
-            connection = self._readers.pop() if self._readers else await self.work(lambda _: self._reader())
+            while not self._readers:
+                await self.work(lambda _: self._readers.append(self._reader()))
+            connection = self._readers.pop()
 
             async def work(work: Work[T]) -> T:
                 with _as_unavailable(self._path):
@@ -224,7 +232,10 @@ class SqliteStore(Store):
             finally:
                 if connection.in_transaction:
                     connection.rollback()
-                self._readers.append(connection)
+                if self._connection is None:  # the store was closed meanwhile
+                    connection.close()
+                else:
+                    self._readers.append(connection)
 
     def _reader(self) -> sqlite3.Connection:
         reader = sqlite3.connect(
