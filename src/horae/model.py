@@ -688,7 +688,9 @@ class Denial(msgspec.Struct, frozen=True, gc=False):
     sentence: str
 
 
-class AttemptResult(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class AttemptResult(
+    msgspec.Struct, frozen=True, kw_only=True
+):  # its error leads to frames, and these back to it
     """An attempt that ended: with a result as JSON, or with a failure in words."""
 
     run: Run

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -20,6 +22,10 @@ from tests.support.wait import PATIENCE, wait_until
 TABLE = "CREATE TABLE letter (run_id TEXT)"
 
 
+class Letter:
+    pass
+
+
 class LetterExecutor(Executor):
     """Writes a letter for each run that it claims the first time."""
 
@@ -30,6 +36,7 @@ class LetterExecutor(Executor):
         self.batches: list[int] = []
         self.ran: list[Any] = []
         self.denied = ""
+        self.held: list[weakref.ref[Letter]] = []
         self.database: Database | None = None
 
     def bind(self, database: Database) -> None:
@@ -50,6 +57,8 @@ class LetterExecutor(Executor):
             await transaction.execute("INSERT INTO letter VALUES (:id)", id=run.id)
         for run in new:
             if run.input == "bad":
+                letter = Letter()
+                self.held.append(weakref.ref(letter))
                 raise NotStartedError("bad letters are not sent", permanent=True)
             if run.input == "worse":
                 await transaction.execute("INSERT INTO nowhere VALUES (1)")
@@ -100,6 +109,8 @@ async def test_what_fails_concerns_its_own_attempt_only(database: str):
         assert (bad.status, bad.failure) == ("dropped", "NotStartedError: bad letters are not sent")
         assert worse.status == "dropped"
         assert "it could not be prepared: " in str(worse.failure)
+        gc.collect()
+        assert [each() for each in executor.held] == [None, None]  # nor the frames of the error
 
 
 async def test_a_claim_that_is_not_committed_leaves_nothing(database: str, monkeypatch: pytest.MonkeyPatch):

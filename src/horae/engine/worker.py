@@ -41,7 +41,7 @@ Key = tuple[str, str, int]
 _NO_TIMEOUTS = Timeouts()
 
 
-class Launch(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+class Launch(msgspec.Struct, frozen=True, kw_only=True):  # its refusal leads to frames, and these back to it
     """A claimed run, with what its attempt needs."""
 
     run: Run
