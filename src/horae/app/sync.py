@@ -85,7 +85,9 @@ class Background:
         with self._changing:
             if self._loop is None:
                 loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=loop.run_forever, name="horae:background", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, args=(loop,), name="horae:background", daemon=True
+                )
                 self._process = os.getpid()
                 self._thread.start()
                 try:
@@ -95,6 +97,10 @@ class Background:
                     raise
                 self._loop = loop
             return self._loop
+
+    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Run the event loop. The thread keeps the app: at the exit of a program that never closed it, it is not torn down under the loop."""
+        loop.run_forever()
 
     def start(self) -> None:
         """Make the app a node, and keep time in the background."""
