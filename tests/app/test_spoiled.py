@@ -37,13 +37,13 @@ BAD = [f"bad-{number}" for number in range(len(SPOILED))]
 
 async def spoil(database: str, column: str, value: str, schedule_id: str = "bad") -> None:
     """Change a column of a schedule, as an operator with a client of the database would."""
-    update = f"UPDATE %s SET {column} = $1 WHERE id = '{schedule_id}'"  # noqa: S608
+    update = f"UPDATE %s SET {column} = %s WHERE id = '{schedule_id}'"  # noqa: S608
     if database.startswith("sqlite"):
         with closing(sqlite3.connect(database.removeprefix("sqlite:///"))) as connection, connection:
-            connection.execute(update % "schedule", (value,))
+            connection.execute(update % ("schedule", "?"), (value,))
         return
     server = await asyncpg.connect(database)
-    await server.execute(update % "horae.schedule", value)
+    await server.execute(update % ("horae.schedule", "$1"), value)
     await server.close()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,7 +40,7 @@ async def test_an_edit_by_a_clock_set_back_comes_before_the_slots_that_are_not_d
     began = unix_second()
     async with campaign.app:
         await campaign.create([edited])
-        with sqlite3.connect(tmp_path / "horae.db") as database:
+        with closing(sqlite3.connect(tmp_path / "horae.db")) as database, database:
             database.execute("UPDATE due SET cursor_ms = cursor_ms - 5000")
         if set_back:
             fault = asyncio.create_task(campaign.fault(Fault(0, 60, SKEW, EVERYTHING, -HOUR)))

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,7 +32,7 @@ def grown(programs: Programs, beyond: int) -> bool:
 
 
 def statuses(tmp_path: Path) -> list[tuple[str, int]]:
-    with sqlite3.connect(tmp_path / "horae.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "horae.db")) as connection:
         return connection.execute("SELECT status, attempt FROM run ORDER BY number").fetchall()
 
 
@@ -163,7 +163,7 @@ def test_every_slot_is_in_the_ledger_once_whatever_is_killed(tmp_path: Path, pro
         process = programs.start(0.3, schedules=1)
         wait_for(partial(grown, programs, before + 1))
         kill(process)
-    with sqlite3.connect(tmp_path / "horae.db") as connection:
+    with closing(sqlite3.connect(tmp_path / "horae.db")) as connection:
         runs = [n for (n,) in connection.execute("SELECT nominal_ms / 1000 FROM run ORDER BY nominal_ms")]
         unstarted = connection.execute(
             "SELECT start_ms / 1000, end_ms / 1000, count FROM unstarted_range"

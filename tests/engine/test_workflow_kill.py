@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import asyncpg
@@ -50,7 +51,7 @@ class Runs:
     def _saved(self) -> list[tuple[str, str]]:
         if self._database.startswith("postgresql"):
             return asyncio.run(self._saved_there())
-        with sqlite3.connect(self._database.removeprefix("sqlite:///")) as connection:
+        with closing(sqlite3.connect(self._database.removeprefix("sqlite:///"))) as connection:
             return connection.execute(QUERY).fetchall()
 
     async def _saved_there(self) -> list[tuple[str, str]]:

@@ -52,6 +52,7 @@ def test_sqlite_searches_indexes():
             if step.startswith("SCAN flow_") and "flow_signal" not in step and "USING" not in step
         ]
         assert not scans, (name, plan)
+    connection.close()
 
 
 @pytest.fixture

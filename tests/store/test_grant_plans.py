@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import asyncpg
@@ -57,10 +59,10 @@ QUESTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.fixture(scope="module")
-def empty_file() -> sqlite3.Connection:
-    connection = sqlite3.connect(":memory:", isolation_level=None)
-    make_schema(connection)
-    return connection
+def empty_file() -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        make_schema(connection)
+        yield connection
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -46,12 +46,14 @@ async def test_a_file_that_is_there_keeps_its_mode(tmp_path: Path):
 
 def open_files(folder: Path) -> list[str]:
     """The files of a folder that this process has open."""
-    opened = [os.readlink(each) for each in Path("/proc/self/fd").iterdir() if each.exists()]
+    opened = [str(each.readlink()) for each in Path("/proc/self/fd").iterdir() if each.exists()]
     return [each for each in opened if each.startswith(str(folder))]
 
 
 @pytest.mark.parametrize("turns", range(8))
-async def test_a_connection_that_is_being_opened_for_a_caller_who_gives_up_is_closed(tmp_path: Path, turns: int):
+async def test_a_connection_that_is_being_opened_for_a_caller_who_gives_up_is_closed(
+    tmp_path: Path, turns: int
+):
     store = SqliteStore(str(tmp_path / "horae.db"))
     await store.open(lambda: None)
 
