@@ -102,7 +102,7 @@ class Schedules:
     async def create(
         self, schedule_id: str, spec: SpecLike, action: ActionLike, **more: Unpack[CreateFields]
     ) -> Schedule:
-        """Create a schedule, which fires from now on. ``more`` are the other fields of :class:`NewSchedule`."""
+        """Create a schedule, which fires from now on. The keywords are the other fields of a :class:`NewSchedule`."""
         return (await self.create_many([NewSchedule(id=schedule_id, spec=spec, action=action, **more)]))[0]
 
     async def create_many(self, new: Iterable[NewSchedule]) -> list[Schedule]:

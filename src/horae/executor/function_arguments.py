@@ -36,18 +36,27 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     types: dict[str, Any]
     """The annotations of the parameters that have one."""
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The parameters that get keys of the input."""
+        return (*self.required, *self.optional)
+
     def keywords(self, given: object) -> dict[str, Any]:
         """The arguments that an input makes; one that does not fit raises ``InvalidInputError``. Keys that are not named are left
         to the context.
         """
+        named = self.named
         if given is None:
             given = {}
-        named = {*self.required, *self.optional}
         if not isinstance(given, Mapping):
             if named or self.takes_all:
                 reason = "must be an object: its keys are the arguments of the action"
                 raise InvalidInputError("input", reason, hint=self._hint(next(iter(self.required), "")))
             return {}
+        self._check_keys(given, named)
+        return {key: self._converted(key, given[key]) for key in given if self.takes_all or key in named}
+
+    def _check_keys(self, given: Mapping[str, Any], named: tuple[str, ...]) -> None:
         missing = [name for name in self.required if name not in given]
         unknown = [] if self.takes_all or not named else [key for key in given if key not in named]
         if unknown and (self.context is None or (missing and did_you_mean(unknown[0], missing))):
@@ -55,7 +64,6 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         if missing:
             reason = f"has no {_listed(missing)}, which the action needs"
             raise InvalidInputError("input", reason, hint=self._hint(missing[0]))
-        return {key: self._converted(key, given[key]) for key in given if self.takes_all or key in named}
 
     def doubt(self, given: object) -> InvalidInputError | None:
         """What is wrong with an input, or may be: a key that only the context takes may be a misspelt parameter."""
@@ -64,20 +72,16 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         except InvalidInputError as error:
             return error
         keys = given if isinstance(given, Mapping) else {}
+        unknown = [key for key in keys if key not in self.named]
         free = [name for name in self.optional if name not in keys]
-        unknown = [key for key in keys if key not in self.required and key not in self.optional]
         alike = [key for key in unknown if did_you_mean(key, free)]
         return self._unknown(alike, keys) if alike else None
 
     def _unknown(self, unknown: Sequence[str], given: Mapping[str, Any]) -> InvalidInputError:
-        free = [name for name in (*self.required, *self.optional) if name not in given]
-        taken = (
-            f"it takes {_listed((*self.required, *self.optional))}"
-            if self.required or self.optional
-            else None
-        )
+        near = did_you_mean(unknown[0], [name for name in self.named if name not in given])
+        taken = f"it takes {_listed(self.named)}" if self.named else None
         reason = f"has {_listed(unknown)}, which the action does not take"
-        return InvalidInputError("input", reason, hint=did_you_mean(unknown[0], free) or taken)
+        return InvalidInputError("input", reason, hint=near or taken)
 
     def _hint(self, missing: str) -> str | None:
         """How to give a missing parameter: as a key of the input, or with the annotation that makes it the context."""
@@ -89,9 +93,10 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
         return f"for the context of the attempt write {missing}: horae.Context; otherwise give it by name: {by_name}"
 
     def _converted(self, name: str, value: Any) -> Any:  # noqa: ANN401 - JSON, and a value of any type
-        if name not in self.types:
+        kind = self.types.get(name)
+        if kind is None or type(value) is kind:
             return value
-        return from_json(value, self.types[name], f"input.{name}")
+        return from_json(value, kind, f"input.{name}")
 
     def arguments(self, context: Context) -> tuple[tuple[Context, ...], dict[str, Any]]:
         """The arguments of a call, by position and by keyword; an input that does not fit raises ``InvalidInputError``."""
