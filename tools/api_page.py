@@ -12,7 +12,7 @@ from typing import Any
 
 from horae import App
 from horae.config import Config
-from horae.face.service import make_service
+from horae.face.service import Service
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "api.md"
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -55,7 +55,7 @@ def main() -> None:
     """Write the page, or say that it is not up to date."""
     app = App(":memory:")
     app.use_builtin()
-    document = make_service(app, Config()).state.openapi
+    document = Service(app, Config()).document
     page = page_of(json.loads(asyncio.run(document.text())))
     if "--check" not in sys.argv:
         PAGE.write_text(page, "utf-8")

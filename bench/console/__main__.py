@@ -13,7 +13,7 @@ from bench.herd.server import Databases
 from bench.page import parser, publish, table
 from horae.app import App, NewSchedule
 from horae.config import Config
-from horae.face.service import make_service
+from horae.face.service import Service
 from horae.model import AUTOMATIC, Overlap, Run, Schedule, Status
 
 PAGES = {
@@ -135,7 +135,7 @@ async def _measure(
         run_id = await fill(app, schedules, runs) if schedules else "run-500000"
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            transport = httpx.ASGITransport(app=make_service(app, config))
+            transport = httpx.ASGITransport(app=Service(app, config))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=600) as client:
             return {
                 name: await _ask(client, f"/console{path.format(run=run_id)}", times)

@@ -13,7 +13,7 @@ PAGE = """# How fast the service answers
 
 {schedules:,} schedules are in the database, and a real client (httpx, {clients} requests at a time) asks the service, which is another process on the
 same two cores and keeps time meanwhile. `describe` reads one schedule with its counts, its latest runs and its next ten times; `list` reads a page of
-100; `create` sends {batch:,} schedules in one request. The ceiling is the same server and framework with routes that do nothing but answer. In
+100; `create` sends {batch:,} schedules in one request. The ceiling is the same server and the same toolkit with routes that do nothing but answer. In
 brackets stands how many times faster the ceiling is. `python -m bench.service --write FILE` writes this page anew.
 
 {table}

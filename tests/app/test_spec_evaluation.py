@@ -19,7 +19,7 @@ from horae.app.schedule_draft import draft
 from horae.app.spec_evaluation import AT_ONCE, TRIES, WAITING_PER_OWNER, Answers, Evaluator
 from horae.clock import SystemClock
 from horae.errors import EvaluationTimeoutError, InvalidInputError, TooManyEvaluationsError
-from horae.face.service import make_service
+from horae.face.service import Service
 from horae.model import OnResume, Policies, ScheduleKey
 from horae.spec import Spec, budget
 from horae.spec import spec as spec_module
@@ -213,7 +213,7 @@ async def test_no_request_evaluates_for_long_in_the_event_loop_or_in_a_transacti
     """Every route that evaluates, with a spec that takes longer than a moment each time."""
     monkeypatch.setattr(spec_evaluation, "AT_ONCE", 0)
     monkeypatch.setattr(spec_evaluation, "AT_ONCE_EACH", 0)
-    transport = httpx.ASGITransport(app=make_service(app, Config()), client=("127.0.0.1", 1))
+    transport = httpx.ASGITransport(app=Service(app, Config()), client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
 
         async def ask(method: str, path: str, body: Any = None, status: int | None = None) -> Any:
@@ -263,7 +263,7 @@ async def test_too_much_at_once_is_a_problem_with_a_time_to_come_back(
     await asyncio.sleep(0)
     monkeypatch.setattr(spec_evaluation, "AT_ONCE", 0)
     monkeypatch.setattr(spec_evaluation, "AT_ONCE_EACH", 0)
-    transport = httpx.ASGITransport(app=make_service(app, Config()), client=("127.0.0.1", 1))
+    transport = httpx.ASGITransport(app=Service(app, Config()), client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         refused = await client.get("/api/v1/schedules/s/times")
         own = await client.get("/api/v1/schedules?owner=bob")

@@ -15,7 +15,7 @@ from horae.executor.celery_executor import CeleryExecutor
 from horae.executor.dask_executor import DaskExecutor
 from horae.executor.hand_off import End, Ending, HandOff, HandOffExecutor
 from horae.executor.procrastinate_executor import ProcrastinateExecutor
-from horae.face.service import make_service
+from horae.face.service import Service
 from horae.workflow import WorkflowBuilder
 from tests.face.cli.command import horae
 from tests.support.nodes import ended, keeping_time
@@ -188,7 +188,7 @@ async def test_schedules_of_these_kinds_are_created_over_http_and_with_the_comma
         app.use(CeleryExecutor(object(), ["add"]))
         app.use(DaskExecutor("tcp://nowhere", {"add": "nowhere:add"}))
         app.use(ProcrastinateExecutor(object(), ["add"]))  # type: ignore[arg-type]
-        transport = httpx.ASGITransport(make_service(app, app.config), client=("127.0.0.1", 1))
+        transport = httpx.ASGITransport(Service(app, app.config), client=("127.0.0.1", 1))
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             answers = {}
             for name in ("celery:add", "dask:add", "procrastinate:add", "dict:work"):

@@ -15,7 +15,7 @@ import pytest
 from horae import Accepted, App, Config, Context, Executor, Filter, Policies, Run, Timeouts
 from horae.errors import InvalidInputError
 from horae.executor.secret_sealing import HIDDEN
-from horae.face.service import make_service
+from horae.face.service import Service
 from horae.model import RetryPolicy
 from horae.policy.lifecycle import ENDED
 from tests.support.nodes import keeping_time
@@ -172,6 +172,6 @@ async def test_a_node_without_the_kind_leaves_it_alone_and_shows_no_secret(datab
 
 @contextlib.asynccontextmanager
 async def asking(app: App) -> AsyncIterator[httpx.AsyncClient]:
-    transport = httpx.ASGITransport(app=make_service(app, app.config), client=("127.0.0.1", 1))
+    transport = httpx.ASGITransport(app=Service(app, app.config), client=("127.0.0.1", 1))
     async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         yield client

@@ -11,13 +11,13 @@ import uvicorn
 
 from horae.app import App
 from horae.config import Config
-from horae.face.service import Service, make_service
+from horae.face.service import Service
 from tests.support.wait import wait_until
 
 
 def service_of(app: App, config: Config | None = None) -> Service:
     """The service of an app."""
-    return make_service(app, config or Config())
+    return Service(app, config or Config())
 
 
 def client_of(app: App, config: Config | None = None) -> httpx.AsyncClient:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote, urlencode
 
 import msgspec
 
@@ -37,13 +37,41 @@ def path(*parts: str) -> str:
     return "/" + "/".join(quote(part, safe="").replace(".", "%2E") for part in parts)
 
 
+class Transport(Protocol):
+    """Sends requests to a service: over a network, or in this process."""
+
+    async def send(
+        self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, bytes]:
+        """Send a request; the status and the body of the answer. If there is none, this raises a ``ConnectionError``."""
+
+
+class Network:
+    """Sends requests over a network."""
+
+    def __init__(self, http: httpx.AsyncClient) -> None:
+        self._http = http
+
+    async def send(
+        self, method: str, path: str, query: str, headers: Mapping[str, str], body: bytes
+    ) -> tuple[int, bytes]:
+        import httpx  # noqa: PLC0415 - an optional part
+
+        address = f"{path}?{query}" if query else path
+        try:
+            answer = await self._http.request(method, address, headers=headers, content=body or None)
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ConnectionError(str(error) or type(error).__name__) from None
+        return answer.status_code, answer.content
+
+
 class Client:
     """Calls the API. Errors are raised as :class:`~horae.errors.ServerError`."""
 
     def __init__(
-        self, http: httpx.AsyncClient, address: str, owner: str | None = None, source: str = "--url"
+        self, transport: Transport, address: str, owner: str | None = None, source: str = "--url"
     ) -> None:
-        self._http = http
+        self._transport = transport
         self._address = address
         self._owner = owner
         self._source = source
@@ -96,43 +124,40 @@ class Client:
         query: Mapping[str, object] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:  # noqa: ANN401
-        import httpx  # noqa: PLC0415 - an optional part
-
         asked = {key: _text(value) for key, value in (query or {}).items() if value is not None}
         named = asked if self._owner is None else {"owner": self._owner, **asked}
-        content = None if body is None else msgspec.json.encode(body)
-        declared = {} if content is None else {"Content-Type": "application/json"}
+        content = b"" if body is None else msgspec.json.encode(body)
+        declared = {"Content-Type": "application/json"} if content else {}
         try:
-            answer = await self._http.request(
-                method, PREFIX + path, params=named, content=content, headers={**declared, **(headers or {})}
+            status, answer = await self._transport.send(
+                method, PREFIX + path, urlencode(named), {**declared, **(headers or {})}, content
             )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise self._unreachable(error) from None
-        if answer.status_code >= 300:
-            raise self._refused(answer)
-        if not answer.content:
+        except ConnectionError as error:
+            raise self._unreachable(str(error)) from None
+        if status >= 300:
+            raise self._refused(status, answer)
+        if not answer:
             return None
         try:
-            return msgspec.json.decode(answer.content)
+            return msgspec.json.decode(answer)
         except msgspec.DecodeError:
-            raise self._no_horae(answer.status_code) from None
+            raise self._no_horae(status) from None
 
-    def _unreachable(self, error: Exception) -> ServerError:
-        reason = str(error) or type(error).__name__
+    def _unreachable(self, reason: str) -> ServerError:
         return ServerError(
             f"The server {self._address} cannot be reached: {reason}",
             {"code": "unreachable", "url": self._address, "reason": reason},
             hint=f"start it with horae serve, look at {self._source}, or work on a database with --database",
         )
 
-    def _refused(self, answer: httpx.Response) -> ServerError:
+    def _refused(self, status: int, answer: bytes) -> ServerError:
         """An answer that is an error, with the command's own hint where there is one."""
         try:
-            problem = msgspec.json.decode(answer.content)
+            problem = msgspec.json.decode(answer)
         except (msgspec.DecodeError, UnicodeError):
             problem = None
         if not isinstance(problem, dict) or "code" not in problem:
-            return self._no_horae(answer.status_code)
+            return self._no_horae(status)
         code = str(problem["code"])
         details = problem.get("details")
         more = {"errors": problem["errors"]} if problem.get("errors") else {}
@@ -140,7 +165,7 @@ class Client:
             str(problem.get("detail") or problem.get("title") or code),
             {
                 "code": code,
-                "status": answer.status_code,
+                "status": status,
                 **(details if isinstance(details, dict) else {}),
                 **more,
             },

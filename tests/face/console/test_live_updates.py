@@ -46,7 +46,7 @@ class Viewers:
         self.got.append(events)
 
         async def read() -> None:
-            async for event in stream.iterator:
+            async for event in stream.parts:
                 events.append(event)  # noqa: PERF401 - as they come
 
         self.tasks.append(asyncio.create_task(read()))
@@ -85,7 +85,7 @@ async def test_a_change_between_the_request_and_its_stream_is_sent(app: App):
     late: Any = viewers.feed.stream(("another",), viewers.render, viewers.feed.mark, None)
     await app.schedules.create("one", "0 9 * * *", "ping")
     await wait_until(lambda: viewers.got[0][-1] == event_of("one"))  # all views are rendered
-    events = aiter(late.iterator)
+    events = aiter(late.parts)
     assert await anext(events) == b": horae\n\n"
     assert await asyncio.wait_for(anext(events), 5) == event_of("one")
     await events.aclose()
@@ -122,7 +122,7 @@ async def test_a_view_that_is_gone_says_so_and_streams_end_with_the_service(app:
         raise ScheduleNotFoundError("gone")
 
     stream: Any = feed.stream(("view",), render, "behind", None)
-    events = aiter(stream.iterator)
+    events = aiter(stream.parts)
     assert await anext(events) == b": horae\n\n"
     assert await anext(events) == GONE
     feed.close()

@@ -58,7 +58,7 @@ def test_the_operator_sees_the_reason_in_tracebacks_and_programs_have_it():
 
 
 def test_a_problem_does_not_name_the_database():
-    answered = on_horae_error(None, DatabaseVersionError("/srv/horae.db", 9, 8))  # type: ignore[arg-type]
+    answered = on_horae_error(DatabaseVersionError("/srv/horae.db", 9, 8))
     assert answered.status_code == 503
     assert b"/srv" not in answered.content
 

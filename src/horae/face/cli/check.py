@@ -97,7 +97,7 @@ def about_settings(config: Config) -> Iterator[Finding]:
 def _about_service(config: Config) -> Finding:
     """The address and the authentication, which the service checks too when it starts."""
     try:
-        for module in ("litestar", "uvicorn", "jwt"):
+        for module in ("uvicorn", "jwt"):
             import_extra(module)
         importlib.import_module("horae.face.service.auth").check_start(config)
     except MissingExtraError as error:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from horae.config import Config
 from horae.errors import InvalidInputError, StoreUnavailableError
 from horae.extras import import_extra
-from horae.face.api_client import Client
+from horae.face.api_client import Client, Network
 from horae.face.cli.target import Target
 
 if TYPE_CHECKING:
@@ -29,11 +28,11 @@ async def connected(target: Target, commands: str | None = None) -> AsyncIterato
     ``commands`` overrides the setting for the file that defines commands.
     """
     given, target = target, target.resolved()
-    httpx = import_extra("httpx")
     if target.url is None:
-        async with _in_process(target, httpx, commands) as client:
+        async with _in_process(target, commands) as client:
             yield client
         return
+    httpx = import_extra("httpx")
     source = given.source("url")
     headers = (
         {"Authorization": f"Bearer {_token(target.token, given.source('token'))}"} if target.token else {}
@@ -52,7 +51,7 @@ async def connected(target: Target, commands: str | None = None) -> AsyncIterato
             source, f"cannot be read: {error}", hint="such as http://127.0.0.1:8420"
         ) from None
     async with http:
-        yield Client(http, target.url, target.owner, source)
+        yield Client(Network(http), target.url, target.owner, source)
 
 
 def _token(text: str, source: str) -> str:
@@ -64,11 +63,10 @@ def _token(text: str, source: str) -> str:
 
 
 @asynccontextmanager
-async def _in_process(target: Target, httpx: Any, commands: str | None) -> AsyncIterator[Client]:  # noqa: ANN401 - a module
+async def _in_process(target: Target, commands: str | None) -> AsyncIterator[Client]:
     from horae.app import App  # noqa: PLC0415 - loads the engine
+    from horae.face.service import Service  # noqa: PLC0415 - loads the routes
 
-    import_extra("litestar")
-    service = importlib.import_module("horae.face.service")
     logging.disable(logging.CRITICAL)  # errors are in the answer
     # Callers who can open the database need no token.
     config = settings(target)
@@ -84,9 +82,8 @@ async def _in_process(target: Target, httpx: Any, commands: str | None) -> Async
     app.use_builtin()  # every service can run these, even one that starts later
     await _open(app, target.source("database"))
     try:
-        transport = httpx.ASGITransport(app=service.make_service(app, config), raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as http:
-            yield Client(http, config.database_url.rpartition("@")[2], target.owner)
+        here = Service(app, config).for_this_process()
+        yield Client(here, config.database_url.rpartition("@")[2], target.owner)
     finally:
         await app.close()
 

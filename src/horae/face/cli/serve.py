@@ -60,7 +60,7 @@ def serve(
     options = given(**msgspec.structs.asdict(settings), database_url=here.target.database)
     named = {setting_name(field): f"--{field.replace('_', '-').removesuffix('-url')}" for field in options}
     config = Config.from_environment(options=options)
-    for module in ("litestar", "uvicorn"):
+    for module in ("uvicorn", "prometheus_client", "structlog"):
         import_extra(module)
     if config.temporal_port is not None:
         for module in ("grpc", "temporalio"):

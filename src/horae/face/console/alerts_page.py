@@ -8,7 +8,6 @@ from datetime import timedelta
 from typing import Any
 
 import msgspec
-from litestar import Response, get
 
 from horae.app import Filter
 from horae.app.grant_views import GrantView
@@ -23,6 +22,8 @@ from horae.face.console.problem_runs import ASKED_FOR, PROBLEMS, problems_among
 from horae.face.console.rendering import called
 from horae.face.console.schedule_display_names import names_of
 from horae.face.console.statuses import resolution
+from horae.face.http.responses import Response
+from horae.face.http.routes import get
 from horae.model import ScheduleKey, instant, schedule_key
 
 LISTED = 50

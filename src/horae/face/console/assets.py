@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import mimetypes
 from pathlib import Path
-from typing import Any, NamedTuple
-
-from litestar import Request, Response, get
-from litestar.exceptions import NotFoundException
+from typing import NamedTuple
 
 from horae.face.console.security import headers_of
+from horae.face.http.errors import HttpError
+from horae.face.http.requests import Request
+from horae.face.http.responses import Response
+from horae.face.http.routes import get
 from horae.face.service.route_helpers import ANONYMOUS
 
 _HERE = Path(__file__).parent
@@ -47,15 +48,15 @@ def asset_url(name: str) -> str:
     return f"/console/static/{ASSETS[name].digest}/{name}"
 
 
-@get("/static/{digest:str}/{name:str}", opt=ANONYMOUS, include_in_schema=False, sync_to_thread=False)
-def static_file(request: Request[Any, Any, Any], digest: str, name: str) -> Response[bytes]:
+@get("/static/{digest}/{name}", marks=ANONYMOUS)
+async def static_file(request: Request, digest: str, name: str) -> Response[bytes]:
     """A static file. Under another digest it is served too, but not kept."""
     found = ASSETS.get(name)
     if found is None:
-        raise NotFoundException
+        raise HttpError(404)
     kept = _FOR_GOOD if digest == found.digest else "no-cache"
     tag = f'"{found.digest}"'
     headers = headers_of({"Cache-Control": kept, "ETag": tag})
     if request.headers.get("if-none-match") == tag:
-        return Response(b"", status_code=304, headers=headers, media_type=found.media_type)
+        return Response(b"", status_code=304, headers=headers)
     return Response(found.content, headers=headers, media_type=found.media_type)

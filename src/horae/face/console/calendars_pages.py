@@ -7,7 +7,6 @@ from datetime import date
 from typing import Any
 
 import msgspec
-from litestar import Response, get, post
 
 from horae.app.view_base import page_of, view_of
 from horae.app.views import CalendarView
@@ -15,6 +14,8 @@ from horae.errors import HoraeError
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import unknown_action
 from horae.face.console.page_request import Visit
+from horae.face.http.responses import Response
+from horae.face.http.routes import get, post
 from horae.spec import SharedCalendar
 
 FIRST_YEAR, LAST_YEAR = 1970, 2199
@@ -55,7 +56,7 @@ async def calendars_page(visit: Visit) -> Response[Any]:
     return await visit.live_page("calendars.html", build)
 
 
-@get("/calendars/{name:str}")
+@get("/calendars/{name}")
 async def calendar_page(visit: Visit, name: str) -> Response[Any]:
     """A calendar: a year at a glance, and the form that changes it."""
     found = view_of(CalendarView, await visit.operations.calendars.get(name))
@@ -90,7 +91,7 @@ async def new_calendar(visit: Visit) -> Response[Any]:
     return visit.back(visit.url("calendars", name))
 
 
-@get("/calendars/{name:str}/delete")
+@get("/calendars/{name}/delete")
 async def delete_page(visit: Visit, name: str) -> Response[Any]:
     """Ask for confirmation before a calendar is deleted."""
     found = view_of(CalendarView, await visit.operations.calendars.get(name))
@@ -105,7 +106,7 @@ def _saved(changed: int, *, is_other: bool) -> str:
     return f"Saved: {changed} {'schedule changes' if changed == 1 else 'schedules change'} with it."
 
 
-@post("/calendars/{name:str}")
+@post("/calendars/{name}")
 async def change_calendar(visit: Visit, name: str) -> Response[Any]:
     """Change the days of a calendar, or delete it; an error is shown beside what was typed."""
     operations = visit.operations

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Literal
-
-from litestar import Request, Response, Router
-from litestar.datastructures import Cookie
-from litestar.di import Provide
-from litestar.exceptions import HTTPException
 
 from horae.app import App
 from horae.config import Config
@@ -44,10 +40,17 @@ from horae.face.console.security import (
     check_source,
     headers_of,
 )
+from horae.face.http.arguments import Made
+from horae.face.http.endpoints import Endpoint, Terms
+from horae.face.http.errors import HttpError
+from horae.face.http.in_process import InProcess
+from horae.face.http.requests import Request
+from horae.face.http.responses import Cookie, Response
+from horae.face.http.routes import Router
 from horae.face.service.auth import Authenticator, takes_tokens
+from horae.face.service.caller import Caller
 from horae.face.service.problems import Problem, on_defect, problem_of
 from horae.face.service.rate_limit import RateLimit
-from horae.face.service.request_reading import check_address
 
 _PAGES = (
     sign_in, overview, schedules_list, schedule_page, schedule_actions, runs_pages, explain_page, nodes_page, create_page, edit_page,
@@ -58,33 +61,30 @@ _PAGES = (
 class Console:
     """What all pages share."""
 
-    def __init__(self, app: App, config: Config, authenticator: Authenticator, limit: RateLimit) -> None:
+    def __init__(
+        self,
+        app: App,
+        config: Config,
+        authenticator: Authenticator,
+        limit: RateLimit,
+        api: Callable[[Caller], InProcess],
+    ) -> None:
         self.app, self.config, self.authenticator, self.limit = app, config, authenticator, limit
+        self.api = api
+        """Sends requests of a caller to the API."""
         self.signer = Signer(config, app.now)
         self.feed = Feed(app)
         self.kept = KeptAnswers(app.clock.monotonic)
         self.takes_tokens = takes_tokens(config)
 
-    def __deepcopy__(self, _: dict[int, Any]) -> Console:
-        """Litestar copies routers with the objects behind their handlers; the console must stay one object."""
-        return self
-
     def router(self) -> Router:
         """The routes of the console; none of them is part of the API."""
-        return Router(
-            "/console",
-            route_handlers=[static_file, *(handler for page in _PAGES for handler in page.HANDLERS)],
-            dependencies={"visit": Provide(_visit, sync_to_thread=False)},
-            before_request=self.admit,
-            request_class=Request,
-            exception_handlers={
-                AuthenticationError: self.on_stranger,
-                HoraeError: self.on_error,
-                HTTPException: self.on_http_error,
-                Exception: self.on_crash,
-            },
-            include_in_schema=False,
-        )
+        pages = [handler for page in _PAGES for handler in page.HANDLERS]
+        return Router("/console", route_handlers=[static_file, *pages])
+
+    def terms(self) -> Terms:
+        """What these routes share."""
+        return Terms({"visit": Made(_visit)}, self.admit, self.on_error)
 
     def cookie(self, name: str, value: str, seconds: int, path: str = "/console") -> Cookie:
         """A cookie that scripts cannot read and other sites do not send."""
@@ -94,33 +94,41 @@ class Console:
             name, path=path, value=value, max_age=seconds, httponly=True, samesite=same, secure=secure
         )
 
-    async def admit(self, request: Request[Any, Any, Any]) -> Response[Any] | None:
+    async def admit(self, request: Request, endpoint: Endpoint) -> None:
         """Find the caller, and refuse requests that must not be answered, before a page is rendered."""
-        answered = await check_address(request)
-        if answered is not None or request.route_handler.opt.get("anonymous"):
-            return answered
-        headers = {name: request.headers[name] for name in request.headers}
-        check_host(self.config, headers.get("host", ""))
+        marks = endpoint.route.marks
+        if "anonymous" in marks:
+            return
+        check_host(self.config, request.headers.get("host", ""))
         session = self.signer.read_session(request.cookies.get(SESSION)) if self.takes_tokens else None
-        if session is None and not request.route_handler.opt.get("strangers"):
-            peer = request.scope["state"].get("peer")
-            session = Session(await self.authenticator.caller(request.scope["headers"], peer), "")
+        if session is None and "strangers" not in marks:
+            peer = request.state.get("peer")
+            session = Session(await self.authenticator.caller(request.raw_headers, peer), "")
         session = session or Session(STRANGER, "")
         self.limit.check_user(session.caller.user)
         visit = Visit(self, request, session)
-        request.scope["state"]["visit"] = visit
-        if request.method not in {"GET", "HEAD"}:
-            check_source(headers)
-            if not request.route_handler.opt.get("reads"):
+        request.state["visit"] = visit
+        if request.method != "GET":
+            check_source(request.headers)
+            if "reads" not in marks:
                 session.caller.check_change()
             visit.read_form(await request.body())
             self.signer.check_form(session, visit.form.get("csrf"))
-        return None
 
-    def on_stranger(self, request: Request[Any, Any, Any], error: HoraeError) -> Response[Any]:
-        """Without a session, lead to the sign-in page if tokens are accepted."""
-        if not self.takes_tokens:
-            return self.on_error(request, error)
+    def on_error(self, request: Request, error: Exception) -> Response[Any]:
+        """The answer to a request that failed."""
+        match error:
+            case AuthenticationError() if self.takes_tokens:
+                return self._on_stranger(request)
+            case HoraeError():
+                return self._on_horae_error(request, error)
+            case HttpError():
+                return self._on_http_error(request, error)
+            case _:
+                return self._on_crash(request, error)
+
+    def _on_stranger(self, request: Request) -> Response[Any]:
+        """Without a session, lead to the sign-in page."""
         visit = Visit(self, request, Session(STRANGER, ""))
         to = visit.url("sign-in", next=visit.address if request.method == "GET" else None)
         if "hx-request" in request.headers or "text/event-stream" in request.headers.get("accept", ""):
@@ -129,9 +137,9 @@ class Console:
             )
         return visit.back(to)
 
-    def on_error(self, request: Request[Any, Any, Any], error: HoraeError) -> Response[Any]:
+    def _on_horae_error(self, request: Request, error: HoraeError) -> Response[Any]:
         """An error that Horae raised deliberately, as a page that says what to do. If several owners have the id, go to the caller's own schedule."""
-        visit: Visit | None = request.scope["state"].get("visit")
+        visit: Visit | None = request.state.get("visit")
         if (
             visit is not None
             and isinstance(error, ScheduleAmbiguousError)
@@ -140,17 +148,15 @@ class Console:
             return visit.back(visit.same(owner=visit.caller.user))
         return self._problem(request, problem_of(error))
 
-    def on_http_error(self, request: Request[Any, Any, Any], error: HTTPException) -> Response[Any]:
+    def _on_http_error(self, request: Request, error: HttpError) -> Response[Any]:
         """A request that failed before it reached a page."""
-        if error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            return self.on_crash(request, error)
-        phrase = HTTPStatus(error.status_code).phrase
-        detail = "There is no such page." if error.status_code == HTTPStatus.NOT_FOUND else str(error.detail)
+        phrase = HTTPStatus(error.status).phrase
+        detail = "There is no such page." if error.status == HTTPStatus.NOT_FOUND else error.detail
         return self._problem(
-            request, Problem(title=phrase, status=error.status_code, detail=detail, code="invalid_request")
+            request, Problem(title=phrase, status=error.status, detail=detail, code="invalid_request")
         )
 
-    def on_crash(self, request: Request[Any, Any, Any], error: Exception) -> Response[Any]:
+    def _on_crash(self, request: Request, error: Exception) -> Response[Any]:
         """A defect of ours: logged, and shown without internal details."""
         on_defect(request, error)
         detail = "The page could not be rendered. The log of the service says why."
@@ -158,11 +164,11 @@ class Console:
             request, Problem(title="Internal Server Error", status=500, detail=detail, code="internal")
         )
 
-    def _problem(self, request: Request[Any, Any, Any], problem: Problem) -> Response[Any]:
-        visit = request.scope["state"].get("visit") or Visit(self, request, Session(STRANGER, ""))
+    def _problem(self, request: Request, problem: Problem) -> Response[Any]:
+        visit = request.state.get("visit") or Visit(self, request, Session(STRANGER, ""))
         return visit.page("problem.html", problem.status, problem=problem)
 
 
-def _visit(request: Request[Any, Any, Any]) -> Visit:
-    found: Visit = request.scope["state"]["visit"]
+def _visit(request: Request) -> Visit:
+    found: Visit = request.state["visit"]
     return found

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import uuid4
 
 import msgspec
-from litestar import Response, get, post
 
 from horae.app import NewSchedule, ScopedOperations
 from horae.checked import input_error
@@ -17,6 +16,8 @@ from horae.face.console.error_text import error_text
 from horae.face.console.name_list_field import calendars_text
 from horae.face.console.page_request import Visit
 from horae.face.console.schedule_form import DAYS, KINDS, schedule_of, spec_of, wrong_field
+from horae.face.http.responses import Response
+from horae.face.http.routes import get, post
 from horae.face.service.caller import Caller
 from horae.face.service.request_bodies import CreateSchedule
 from horae.face.service.route_helpers import READS, known_actions
@@ -74,7 +75,7 @@ async def preview(visit: Visit, form: dict[str, str]) -> dict[str, Any]:
         document = schedule_of(filled, instant(visit.now))
         host = visit.request.headers.get("host", "127.0.0.1:8420")
         code = {
-            "Python": as_python(document), "curl": as_curl(document, f"{visit.request.url.scheme}://{host}"),
+            "Python": as_python(document), "curl": as_curl(document, f"{visit.request.scheme}://{host}"),
             "YAML": as_yaml(document),
         }  # fmt: skip
         wrong = {"problem": "", "wrong": ""}
@@ -134,7 +135,7 @@ def _new_schedule(document: dict[str, Any], caller: Caller) -> NewSchedule:
         raise input_error(error, CreateSchedule, whole="form") from None
 
 
-@post("/preview", opt=READS)
+@post("/preview", marks=READS)
 async def preview_part(visit: Visit) -> Response[Any]:
     """What the form means, as a part of its page."""
     return visit.page("new_preview.html", **await preview(visit, visit.form))

@@ -5,13 +5,10 @@ These pages are clients of the API, as ``horae apply``, ``horae import`` and ``h
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from typing import Any
 
-import httpx
 import msgspec
-from litestar import Response, get, post
 
 from horae.errors import HoraeError, InvalidInputError, ServerError
 from horae.face.api_client import EVERYTHING, Client, path
@@ -27,6 +24,8 @@ from horae.face.documents.schedule_documents import (
     documents_of,
     schedule_document,
 )
+from horae.face.http.responses import Response
+from horae.face.http.routes import get, post
 from horae.face.service.route_helpers import known_actions
 from horae.spec import Spec, installed_zones
 
@@ -48,17 +47,9 @@ MAX_ENTRIES = 500
 """How many lines of a crontab are imported at once."""
 
 
-@asynccontextmanager
-async def api(visit: Visit) -> AsyncIterator[Client]:
+def api(visit: Visit) -> Client:
     """A client of this service's own API, for the caller of a page."""
-    service: Any = visit.request.app
-
-    async def as_caller(scope: Any, receive: Any, send: Any) -> None:  # noqa: ANN401 - as ASGI has them
-        await service({**scope, "state": {"caller": visit.caller}}, receive, send)
-
-    transport = httpx.ASGITransport(app=as_caller, raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1", timeout=None) as http:  # noqa: S113 - it is in this process
-        yield Client(http, "this service", visit.query.get("owner"))
+    return Client(visit.console.api(visit.caller), "this service", visit.query.get("owner"))
 
 
 def _lines_of(error: HoraeError) -> list[str]:
@@ -93,12 +84,12 @@ async def apply_documents(visit: Visit) -> Response[Any]:
     try:
         documents = documents_of(form.get("documents", "").encode(), "the documents")
         labels = checked_labels(documents, label, prune=prune)
-        async with api(visit) as client:
-            steps = await plan(client, documents, label or "", labels, prune=prune)
-            if form.get("do") != "apply":
-                return _documents(visit, form, steps)
-            for step in (todo := in_order(steps)):
-                await step.carry_out(client)
+        client = api(visit)
+        steps = await plan(client, documents, label or "", labels, prune=prune)
+        if form.get("do") != "apply":
+            return _documents(visit, form, steps)
+        for step in (todo := in_order(steps)):
+            await step.carry_out(client)
     except HoraeError as error:
         return _documents(visit, form, problems=_lines_of(error))
     noun = "change" if len(todo) == 1 else "changes"
@@ -110,15 +101,15 @@ async def apply_documents(visit: Visit) -> Response[Any]:
 @get("/export")
 async def export(visit: Visit) -> Response[Any]:
     """Schedules and calendars as YAML, to keep or to apply elsewhere; the address may name a tag or one schedule."""
-    async with api(visit) as client:
-        if one := visit.query.get("schedule"):
-            value: Any = schedule_document(await client.get(path("schedules", one)))
-        else:
-            found = await client.items("/schedules", EVERYTHING, tag=visit.query.get("tag") or None)
-            check_unique(found)
-            shared = await client.items("/calendars", EVERYTHING)
-            value = {"calendars": [calendar_document(each) for each in shared]} if shared else {}
-            value |= {"schedules": [schedule_document(each) for each in found]}
+    client = api(visit)
+    if one := visit.query.get("schedule"):
+        value: Any = schedule_document(await client.get(path("schedules", one)))
+    else:
+        found = await client.items("/schedules", EVERYTHING, tag=visit.query.get("tag") or None)
+        check_unique(found)
+        shared = await client.items("/calendars", EVERYTHING)
+        value = {"calendars": [calendar_document(each) for each in shared]} if shared else {}
+        value |= {"schedules": [schedule_document(each) for each in found]}
     headers = headers_of({"Content-Disposition": 'attachment; filename="schedules.yaml"'})
     return Response(yaml_text(value).encode(), media_type="application/yaml", headers=headers)
 
@@ -185,15 +176,14 @@ async def import_crontab(visit: Visit) -> Response[Any]:
 
 async def _create(visit: Visit, entries: Sequence[Entry]) -> int:
     """Create schedules from lines that have none yet; return how many were created."""
-    created = 0
-    async with api(visit) as client:
-        for entry in entries:
-            try:
-                await client.post("/schedules", entry.schedule)
-                created += 1
-            except ServerError as error:
-                if error.details.get("code") != "schedule_exists":
-                    raise
+    created, client = 0, api(visit)
+    for entry in entries:
+        try:
+            await client.post("/schedules", entry.schedule)
+            created += 1
+        except ServerError as error:
+            if error.details.get("code") != "schedule_exists":
+                raise
     return created
 
 

@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any
 
 import msgspec
-from litestar import Response, get, post
 
 from horae.app import Edit
 from horae.app.schedule_views import DescribedSchedule, VersionView
@@ -24,6 +23,8 @@ from horae.face.console.rendering import as_json
 from horae.face.console.schedule_actions import skip_words
 from horae.face.console.schedule_form import form_of_policies, form_of_spec, policies_of, spec_of
 from horae.face.console.schedule_page import described
+from horae.face.http.responses import Response
+from horae.face.http.routes import get, post
 from horae.model import FUNCTION, Action, instant
 from horae.policies import Policies
 
@@ -81,14 +82,14 @@ async def _page(
     return visit.page("edit.html", status, schedule=schedule, form=form, **offered, **shown)
 
 
-@get("/schedules/{schedule_id:str}/edit")
+@get("/schedules/{schedule_id}/edit")
 async def edit_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """The form that changes a schedule."""
     schedule = await described(visit.operations, schedule_id)
     return await _page(visit, schedule, form_of(schedule, instant(visit.now)))
 
 
-@post("/schedules/{schedule_id:str}/edit")
+@post("/schedules/{schedule_id}/edit")
 async def edit(visit: Visit, schedule_id: str) -> Response[Any]:
     """Change a schedule. If another change came first, show both."""
     form, operations, version = visit.form, visit.operations, visit.form.get("version", "")
@@ -131,14 +132,14 @@ def _action(visit: Visit, before: Action) -> dict[str, Any]:
     return {"action": msgspec.structs.replace(before, input=given, **changed)}
 
 
-@get("/schedules/{schedule_id:str}/backfill")
+@get("/schedules/{schedule_id}/backfill")
 async def backfill_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """The form that backfills a range."""
     schedule = await described(visit.operations, schedule_id)
     return visit.page("backfill.html", schedule=schedule, form={}, found=None, refused="", many=MANY)
 
 
-@post("/schedules/{schedule_id:str}/backfill")
+@post("/schedules/{schedule_id}/backfill")
 async def backfill(visit: Visit, schedule_id: str) -> Response[Any]:
     """Count the slots of a range, or start to run them."""
     operations, form, found, refused = visit.operations, visit.form, None, ""
@@ -168,7 +169,7 @@ def _moment(visit: Visit, name: str) -> datetime:
     return found
 
 
-@get("/schedules/{schedule_id:str}/versions")
+@get("/schedules/{schedule_id}/versions")
 async def versions_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """What a schedule was before its edits, each as a difference to what followed."""
     operations = visit.operations

@@ -6,7 +6,6 @@ import contextlib
 from typing import Any
 
 import msgspec
-from litestar import Response, get
 
 from horae.app import Filter, ScopedOperations
 from horae.app.page import cursor_of
@@ -19,6 +18,8 @@ from horae.face.console.page_request import Visit
 from horae.face.console.question_parser import names_in, schedules_in, schedules_like, time_of, wall_clock
 from horae.face.console.rendering import called
 from horae.face.console.schedule_display_names import ids_called
+from horae.face.http.responses import Response
+from horae.face.http.routes import get
 from horae.face.time_parser import read_time
 from horae.model import Schedule, ScheduleKey, instant
 

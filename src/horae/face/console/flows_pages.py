@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, get, post
-
 from horae.app.flow_views import FlowEventView, FlowView, HandlerView
 from horae.errors import HoraeError
 from horae.face.console.dag import Drawing, draw
 from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of, moment_of_query, unknown_action
 from horae.face.console.page_request import Visit
+from horae.face.http.responses import Response
+from horae.face.http.routes import get, post
 
 RUNS = EVENTS = INPUTS = 10
 """How many of them the operator's page lists; each list has pages."""
@@ -44,7 +44,7 @@ async def flows_page(visit: Visit) -> Response[Any]:
     return await visit.live_page("flows.html", build)
 
 
-@get("/flows/{name:str}")
+@get("/flows/{name}")
 async def flow_page(visit: Visit, name: str) -> Response[Any]:
     """One flow: its status, its issue, its recent activity and its pending inputs."""
 
@@ -130,7 +130,7 @@ async def _explained(visit: Visit, name: str) -> dict[str, str]:
     return {"sentence": sentence, "problem": ""}
 
 
-@get("/flows/{name:str}/runs/{run_id:str}")
+@get("/flows/{name}/runs/{run_id}")
 async def flow_run_page(visit: Visit, name: str, run_id: str) -> Response[Any]:
     """A run of a flow and the attempts before it, each with its phase, what it prepared and what it changed."""
 
@@ -153,7 +153,7 @@ def decisions(trouble: Any) -> dict[str, str]:  # noqa: ANN401 - the trouble of 
     return {name: DECISIONS[name] for name in names}
 
 
-@post("/flows/{name:str}")
+@post("/flows/{name}")
 async def act_on_flow(visit: Visit, name: str) -> Response[Any]:
     """Run now, pause, resume, resolve what is wrong, publish an event, or skip an input."""
     here = visit.url("flows", name, operator=visit.query.get("operator"))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from litestar import Response, get, post
-
 from horae.app.grant_views import GrantView
 from horae.app.view_base import page_of
 from horae.errors import HoraeError
 from horae.face.console.form_fields import moment_of, unknown_action
 from horae.face.console.page_request import Visit
+from horae.face.http.responses import Response
+from horae.face.http.routes import get, post
 from horae.model import instant
 
 
@@ -49,7 +49,7 @@ async def new_grant(visit: Visit) -> Response[Any]:
     return visit.back(visit.url("grants"), f"Created {grant.id}.")
 
 
-@post("/grants/{grant_id:str}")
+@post("/grants/{grant_id}")
 async def act_on_grant(visit: Visit, grant_id: str) -> Response[Any]:
     """Revoke or renew a grant."""
     grants, here = visit.operations.grants, visit.url("grants")

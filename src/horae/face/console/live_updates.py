@@ -10,16 +10,14 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from typing import Any
-
-from litestar import Response
-from litestar.response import Stream
 
 from horae.app import App
 from horae.engine.observer import Decision, Observer
 from horae.errors import HoraeError
 from horae.face.console.security import headers_of
+from horae.face.http.responses import Response, Stream
 from horae.model import AttemptResult, Outcome, Run, Schedule, UnstartedRange
 
 GATHERED = 0.25
@@ -128,11 +126,11 @@ class Feed:
             return Response(b"", status_code=503, headers=headers, media_type="text/plain")
         topic = self._topics.get(key) or _Topic(render, is_restless)
         events = self._events(key, topic, seen, until)
-        return Stream(events, media_type="text/event-stream", headers=headers)
+        return Stream(events, "text/event-stream", headers)
 
     async def _events(
         self, key: tuple[str, ...], topic: _Topic, seen: str | None, until: int | None
-    ) -> AsyncIterator[bytes]:
+    ) -> AsyncGenerator[bytes, None]:
         topic = self._topics.setdefault(key, topic)
         viewer = _Viewer()
         topic.viewers.add(viewer)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from litestar import Response, get
-
 from horae.app.view_base import view_of
 from horae.app.views import NodeView
 from horae.face.console.page_request import Visit
+from horae.face.http.responses import Response
+from horae.face.http.routes import get
 
 
 @get("/nodes")

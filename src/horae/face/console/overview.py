@@ -9,8 +9,6 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from litestar import Response, get
-
 from horae.app import Filter, ScopedOperations
 from horae.app.fire_times import times_ahead
 from horae.app.page import Page
@@ -22,6 +20,8 @@ from horae.face.console.problem_runs import ASKED_FOR, PROBLEMS, latest_of_each,
 from horae.face.console.rendering import called
 from horae.face.console.schedule_display_names import names_of
 from horae.face.console.timeline import MAX_COMING, SPANS, by_relevance, lateness, slots_since, timeline
+from horae.face.http.responses import Response
+from horae.face.http.routes import get
 from horae.model import Reason, Run, Schedule, ScheduleKey, Status, UnstartedRange, instant
 
 ENTRIES = 600

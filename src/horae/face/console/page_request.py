@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlencode
 from zoneinfo import ZoneInfo
 
-from litestar import Request, Response
-from litestar.datastructures import Cookie
-from litestar.response import Redirect
-
 from horae.app import ScopedOperations
 from horae.errors import HoraeError, InvalidInputError
 from horae.face.console.error_text import error_text
 from horae.face.console.rendering import render
 from horae.face.console.security import NOTICE, Notice, Session, headers_of
+from horae.face.http.requests import Request
+from horae.face.http.responses import Cookie, Response, redirect
 from horae.face.service.caller import READ
 from horae.face.service.route_helpers import operations_for, own_operations
 from horae.model import instant
@@ -35,12 +33,12 @@ Build = Callable[[], Awaitable[dict[str, Any]]]
 class Visit:
     """One request of a page."""
 
-    def __init__(self, console: Console, request: Request[Any, Any, Any], session: Session) -> None:
+    def __init__(self, console: Console, request: Request, session: Session) -> None:
         self.console, self.request, self.session = console, request, session
         self.caller = session.caller
         self.app = console.app
         self.now = console.app.now()
-        self.query = _fields(request.scope["query_string"].decode())
+        self.query = _fields(request.query_string.decode())
         self.form: dict[str, str] = {}
         self.chosen: list[str] = []
         """The values of the form's fields ``chosen``: what was ticked in a list."""
@@ -102,12 +100,12 @@ class Visit:
     @property
     def path(self) -> str:
         """The path of this page, encoded as it came."""
-        return str(self.request.scope["raw_path"].decode("latin-1"))
+        return self.request.path
 
     @property
     def address(self) -> str:
         """The address of this page, with its query."""
-        query = self.request.scope["query_string"].decode()
+        query = self.request.query_string.decode()
         return f"{self.path}?{query}" if query else self.path
 
     def url(self, *parts: str, **query: object) -> str:
@@ -138,7 +136,7 @@ class Visit:
         is_part = "hx-request" in self.request.headers
         notice = None if is_part else self.console.signer.read_notice(self.request.cookies.get(NOTICE))
         body = render(template, self, notice=notice, **context)
-        cookies = [] if notice is None else [Cookie(NOTICE, path="/console", max_age=0)]
+        cookies = [] if notice is None else [Cookie(NOTICE, path="/console")]
         headers = headers_of({"Vary": "Accept, Cookie"})
         return Response(
             body.encode(), status_code=status, media_type="text/html", headers=headers, cookies=cookies
@@ -169,7 +167,7 @@ class Visit:
         if text:
             value = self.console.signer.notice(Notice(kind, text[:500], *link))
             cookies.append(self.console.cookie(NOTICE, value, 60, path="/console"))
-        return Redirect(to, status_code=303, headers=headers_of(), cookies=cookies)
+        return redirect(to, headers_of(), cookies)
 
     def refused(self, to: str, error: HoraeError) -> Response[Any]:
         """Redirect to a page that shows why nothing was done."""

@@ -9,7 +9,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
-from litestar import Response, get, post
 
 from horae.app.page import Page
 from horae.app.view_base import view_of
@@ -32,6 +31,8 @@ from horae.face.console.problem_runs import ASKED_FOR, PROBLEMS
 from horae.face.console.rendering import span
 from horae.face.console.schedule_display_names import ids_called, names_of
 from horae.face.console.workflows_pages import nodes_of
+from horae.face.http.responses import Response
+from horae.face.http.routes import get, post
 from horae.model import OPEN, OriginKind, Reason, Run, Status, UnstartedRange
 
 PAGE = 50
@@ -161,7 +162,7 @@ async def _lines(visit: Visit, run_id: str) -> tuple[list[LogLineView], bool]:
         cursor = page.next
 
 
-@get("/runs/{run_id:str}")
+@get("/runs/{run_id}")
 async def run_page(visit: Visit, run_id: str) -> Response[Any]:
     """A run: its life, attempts, input, result and log."""
 
@@ -183,7 +184,7 @@ async def run_page(visit: Visit, run_id: str) -> Response[Any]:
     return await visit.live_page("run.html", build)
 
 
-@post("/runs/{run_id:str}")
+@post("/runs/{run_id}")
 async def act_on_run(visit: Visit, run_id: str) -> Response[Any]:
     """Cancel, terminate or rerun a run, and say what was done."""
     runs, here = visit.operations.runs, visit.url("runs", run_id)
@@ -206,7 +207,7 @@ async def act_on_run(visit: Visit, run_id: str) -> Response[Any]:
     return visit.back(here, text)
 
 
-@post("/backfills/{backfill_id:str}")
+@post("/backfills/{backfill_id}")
 async def cancel_backfill(visit: Visit, backfill_id: str) -> Response[Any]:
     """Cancel a backfill."""
     operations = visit.operations

@@ -6,7 +6,6 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
-from litestar import Response, post
 
 from horae.app.fire_times import skipped_times
 from horae.app.schedule_views import ScheduleView
@@ -16,6 +15,8 @@ from horae.face.console.form_fields import json_of, moment_of, unknown_action
 from horae.face.console.page_request import Visit
 from horae.face.console.rendering import exact_text
 from horae.face.console.schedule_page import any_due, schedule_page, ways_to_resume
+from horae.face.http.responses import Response
+from horae.face.http.routes import post
 from horae.model import Schedule, instant
 
 IN_PANELS = {"trigger", "pause"}
@@ -67,7 +68,7 @@ async def skip_words(visit: Visit, schedule: Schedule) -> str:
     return f"{first} will be skipped." if number == 1 else f"{number:,} slots will be skipped, from {first}."
 
 
-@post("/schedules/{schedule_id:str}")
+@post("/schedules/{schedule_id}")
 async def act_on_schedule(visit: Visit, schedule_id: str) -> Response[Any]:
     """Do something to a schedule, and say what was done; an error is shown on its page."""
     try:

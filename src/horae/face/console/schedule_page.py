@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any
 
 import msgspec
-from litestar import Response, get
 
 from horae.app import ScopedOperations
 from horae.app.fire_times import skipped_times
@@ -28,6 +27,8 @@ from horae.face.console.form_fields import moment_of_query
 from horae.face.console.history_strip import durations_of, marks_of
 from horae.face.console.page_request import Visit
 from horae.face.console.policy_words import policy_lines
+from horae.face.http.responses import Response
+from horae.face.http.routes import get
 from horae.model import BackfillStatus, instant
 from horae.spec.clock_change import clock_note
 
@@ -90,7 +91,7 @@ async def _dropped(operations: ScopedOperations, backfill: BackfillView, latest:
     return None
 
 
-@get("/schedules/{schedule_id:str}")
+@get("/schedules/{schedule_id}")
 async def schedule_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """A schedule."""
 
@@ -109,7 +110,7 @@ async def schedule_page(visit: Visit, schedule_id: str) -> Response[Any]:
     return await visit.live_page("schedule.html", build)
 
 
-@get("/schedules/{schedule_id:str}/resume")
+@get("/schedules/{schedule_id}/resume")
 async def resume_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """Ask what to do with the slots that fell due, before a pause is ended."""
     found = await ways_to_resume(visit, schedule_id)
@@ -133,13 +134,13 @@ def any_due(ways: list[ResumedSchedule]) -> bool:
     return any(each.starts or each.waits or each.unstarted for each in found)
 
 
-@get("/schedules/{schedule_id:str}/delete")
+@get("/schedules/{schedule_id}/delete")
 async def delete_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """Ask for confirmation before a schedule is deleted."""
     return visit.page("delete.html", schedule=await described(visit.operations, schedule_id))
 
 
-@get("/schedules/{schedule_id:str}/times")
+@get("/schedules/{schedule_id}/times")
 async def times_page(visit: Visit, schedule_id: str) -> Response[Any]:
     """The times that a schedule names in a range, with clock changes marked; and how many slots to skip."""
     operations, found, problem = visit.operations, None, ""

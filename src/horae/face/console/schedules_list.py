@@ -5,8 +5,6 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from litestar import Response, get, post
-
 from horae.app import Filter
 from horae.app.fire_times import times_ahead
 from horae.app.schedule_views import ScheduleView
@@ -16,6 +14,8 @@ from horae.face.console.error_text import error_text
 from horae.face.console.name_list_field import tags_of
 from horae.face.console.page_request import Visit
 from horae.face.console.rendering import called
+from horae.face.http.responses import Response
+from horae.face.http.routes import get, post
 from horae.model import Schedule
 
 PAGE = 50

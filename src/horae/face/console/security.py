@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -145,7 +145,7 @@ def check_host(config: Config, host: str) -> None:
         raise PermissionDeniedError("The console does not answer to this name", hint=f"use {public}")
 
 
-def check_source(headers: dict[str, str]) -> None:
+def check_source(headers: Mapping[str, str]) -> None:
     """Refuse a change that a page of another site sent."""
     origin, host = headers.get("origin"), headers.get("host", "").lower()
     foreign = origin is not None and origin.lower() not in {f"http://{host}", f"https://{host}"}

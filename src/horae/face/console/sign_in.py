@@ -6,29 +6,29 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import jwt
-from litestar import Response, get, post
-from litestar.datastructures import Cookie
-from litestar.exceptions import NotFoundException
 
 from horae.errors import AuthenticationError
 from horae.face.console.error_text import error_text
 from horae.face.console.page_request import THEME, THEMES, ZONE, Visit
 from horae.face.console.security import SESSION, headers_of
+from horae.face.http.errors import HttpError
+from horae.face.http.responses import Cookie, Response
+from horae.face.http.routes import get, post
 from horae.face.service.route_helpers import READS
 from horae.spec import installed_zones
 
 _YEAR = 365 * 24 * 3600
-_STRANGERS = {"strangers": True, **READS}
-"""The option of a page that needs no session."""
+_STRANGERS = READS | {"strangers"}
+"""The marks of a page that needs no session."""
 
 
-@get("/sign-in", opt=_STRANGERS)
+@get("/sign-in", marks=_STRANGERS)
 async def sign_in_page(visit: Visit) -> Response[bytes]:
     """The form that takes a token."""
     return visit.page("sign_in.html", next=own_address(visit.query.get("next")), problem=None)
 
 
-@post("/sign-in", opt=_STRANGERS)
+@post("/sign-in", marks=_STRANGERS)
 async def sign_in(visit: Visit) -> Response[Any]:
     """Check a token as the API does, and open a session that lasts no longer."""
     token, to = visit.form.get("token", "").strip(), own_address(visit.form.get("next"))
@@ -45,11 +45,11 @@ async def sign_in(visit: Visit) -> Response[Any]:
     return answer
 
 
-@post("/sign-out", opt=READS)
+@post("/sign-out", marks=READS)
 async def sign_out(visit: Visit) -> Response[Any]:
     """End the session in this browser."""
     answer = visit.back(visit.url("sign-in"))
-    answer.cookies.append(Cookie(SESSION, path="/console", max_age=0))
+    answer.cookies.append(Cookie(SESSION, path="/console"))
     return answer
 
 
@@ -59,13 +59,13 @@ async def session(visit: Visit) -> Response[bytes]:
     return Response(visit.caller.user.encode(), media_type="text/plain", headers=headers_of())
 
 
-@post("/theme", opt=READS)
+@post("/theme", marks=READS)
 async def choose_theme(visit: Visit) -> Response[Any]:
     """Light, dark, or as the system has it."""
     return _remember(visit, THEME, visit.form.get("theme", ""), THEMES)
 
 
-@post("/zone", opt=READS)
+@post("/zone", marks=READS)
 async def choose_zone(visit: Visit) -> Response[Any]:
     """The zone in which times are shown."""
     return _remember(visit, ZONE, visit.form.get("zone", ""), installed_zones())
@@ -74,7 +74,7 @@ async def choose_zone(visit: Visit) -> Response[Any]:
 def _remember(visit: Visit, name: str, value: str, known: Any) -> Response[Any]:  # noqa: ANN401 - a collection
     answer = visit.back(own_address(visit.form.get("to")))
     if value in known:
-        answer.cookies.append(Cookie(name, path="/console", value=value, max_age=_YEAR, samesite="lax"))
+        answer.cookies.append(Cookie(name, path="/console", value=value, max_age=_YEAR))
     return answer
 
 
@@ -86,10 +86,10 @@ def own_address(given: str | None) -> str:
     return str(given)
 
 
-@get("/{rest:path}")
+@get("/{rest}")
 async def nowhere(visit: Visit, rest: str) -> Response[bytes]:  # noqa: ARG001 - any other address
     """Any address without a page."""
-    raise NotFoundException
+    raise HttpError(404)
 
 
 HANDLERS = [sign_in_page, sign_in, sign_out, session, choose_theme, choose_zone, nowhere]

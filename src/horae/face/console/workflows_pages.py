@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from litestar import Response, get, post
 
 from horae.app import Filter, ScopedOperations
 from horae.app.schedule_views import ScheduleView
@@ -20,6 +19,8 @@ from horae.face.console.error_text import error_text
 from horae.face.console.form_fields import json_of
 from horae.face.console.page_request import Visit
 from horae.face.documents.files import WORKFLOW_EXAMPLE, document_of
+from horae.face.http.responses import Response
+from horae.face.http.routes import get, post
 from horae.face.service.route_helpers import READS, known_actions
 
 MAX_LISTED = 500
@@ -110,7 +111,7 @@ async def _when_it_runs(visit: Visit, schedules: Sequence[str]) -> tuple[str, tu
     return f"It runs {sentence}.", ("Its schedule", visit.of_schedule(schedule))
 
 
-@post("/workflows/preview", opt=READS)
+@post("/workflows/preview", marks=READS)
 async def preview_part(visit: Visit) -> Response[Any]:
     """The preview of a document: its graph, or its faults; a part of the form's page."""
     return visit.page("workflow_preview.html", **await preview(visit, visit.form.get("document", "")))
@@ -143,7 +144,7 @@ async def preview(visit: Visit, text: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@get("/workflows/{workflow_id:str}")
+@get("/workflows/{workflow_id}")
 async def workflow_page(visit: Visit, workflow_id: str) -> Response[Any]:
     """A version of a workflow, or the latest: its graph, its runs, its schedules and its document."""
     asked = visit.query.get("version", "")
@@ -182,7 +183,7 @@ async def _activity(
     return shown, sorted(runs, key=lambda run: run.decided_at, reverse=True)[:RUNS]
 
 
-@post("/workflows/{workflow_id:str}")
+@post("/workflows/{workflow_id}")
 async def run_workflow(visit: Visit, workflow_id: str) -> Response[Any]:
     """Run a version of a workflow now."""
     asked = visit.query.get("version", "")

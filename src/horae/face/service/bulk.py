@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from litestar import Response, Router, get, post
-
 from horae.app import App, ScopedOperations
 from horae.app.schedule_views import CreatedView
 from horae.app.view_base import PageView, view_of
 from horae.app.views import Changed, Count
 from horae.errors import LimitExceededError
+from horae.face.http.responses import Response
+from horae.face.http.routes import Router, get, post
 from horae.face.service.caller import Caller
 from horae.face.service.request_bodies import CreateSchedules, ManyByFilter, Which
 from horae.face.service.route_helpers import API, filter_of
@@ -50,4 +50,4 @@ async def count_schedules(operations: ScopedOperations, which: Which) -> Count:
 
 
 _HANDLERS = [create_schedules, pause_schedules, resume_schedules, count_schedules]
-bulk_router = Router(f"{API}/bulk", route_handlers=_HANDLERS, tags=["bulk"])
+bulk_router = Router(f"{API}/bulk", route_handlers=_HANDLERS, tags=("bulk",))

@@ -2,59 +2,59 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any
-from urllib.parse import unquote
-
-from litestar import Router, post
-from litestar.connection import ASGIConnection
-from litestar.datastructures import State
-from litestar.handlers import BaseRouteHandler
-from litestar.params import HeaderParameter
-from litestar.status_codes import HTTP_400_BAD_REQUEST, HTTP_500_INTERNAL_SERVER_ERROR
-from litestar.types import Scope
 
 from horae.app import App
 from horae.app.view_base import view_of
 from horae.app.views import ReportView
 from horae.errors import AuthenticationError
+from horae.face.http.arguments import Header
+from horae.face.http.requests import Request
+from horae.face.http.routes import Router, post
+from horae.face.service.rate_limit import RateLimit
 from horae.face.service.request_bodies import FailedBody, SucceededBody
 from horae.face.service.route_helpers import ANONYMOUS, API
 
-Token = Annotated[
-    str | None, HeaderParameter(name="Authorization", description="Bearer, and the run's own token.")
-]
+Token = Annotated[str | None, Header("Authorization", "Bearer, and the run's own token.")]
 MAX_RUN_ID_LENGTH = 100
 """The length to which ids are cut in rate limits, to bound memory; no run has a longer id."""
-REPORTER = "reporter"
-"""The key of a report's client address in the ``state`` of a request."""
+_REPORTS = "reports"
+"""The key, in the ``state`` of a request, of its being a report."""
 
 
-async def check_rate(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
-    """Limit the rate of reports from one address, before they are read: reports on one run, whatever their token; and, after
-    too many refused ones, reports on any run, since an attacker can name another run each time.
+class ReportLimits:
+    """Limit the rate of reports from one address: reports on one run, whatever their token; and, after too many refused ones, reports
+    on any run, since an attacker can name another run each time.
 
     An external worker may report on many runs, and an attacker cannot block workers at other addresses.
     """
-    address = connection.client.host if connection.client else ""
-    run_id = connection.path_params["run_id"][:MAX_RUN_ID_LENGTH]
-    limits = connection.app.state
-    limits.failed_reports.check_left(address, "too many reports from this address were refused")
-    limits.reports.check(f"{address} {run_id}", "the run is reported on too often")
-    connection.scope["state"][REPORTER] = address
+
+    def __init__(self, per_second: int, monotonic: Callable[[], float]) -> None:
+        self._reports = RateLimit(per_second, monotonic)
+        self._refused = RateLimit(per_second, monotonic)
+
+    def check(self, request: Request, run_id: str) -> None:
+        """Refuse a report beyond the limits."""
+        self._refused.check_left(request.client, "too many reports from this address were refused")
+        key = f"{request.client} {run_id[:MAX_RUN_ID_LENGTH]}"
+        self._reports.check(key, "the run is reported on too often")
+        request.state[_REPORTS] = True
+
+    def count(self, request: Request, status: int) -> None:
+        """Count a report that was refused with a 4xx status."""
+        if _REPORTS in request.state and 400 <= status < 500:
+            self._refused.take(request.client)
 
 
-async def check_token(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
+async def check_rate(request: Request, report_limits: ReportLimits, run_id: str) -> None:
+    """Refuse a report beyond the limits, before it is read."""
+    report_limits.check(request, run_id)
+
+
+async def check_token(app: App, run_id: str, authorization: Token = None) -> None:
     """Refuse a report without the report token of its run before its body is read, so that an attacker causes little work."""
-    runs = connection.app.state.runs
-    token = _token(connection.headers.get("Authorization"))
-    await runs.check_token(unquote(connection.path_params["run_id"]), token)
-
-
-def count_failed(state: State, scope: Scope, status: int) -> None:
-    """Count a report that was refused with a 4xx status."""
-    address = scope["state"].get(REPORTER)
-    if address is not None and HTTP_400_BAD_REQUEST <= status < HTTP_500_INTERNAL_SERVER_ERROR:
-        state.failed_reports.take(address)
+    await app.runs.check_token(run_id, _token(authorization))
 
 
 @post("/started", summary="Report that the work has begun", status_code=200)
@@ -69,7 +69,7 @@ async def report_heartbeat(app: App, run_id: str, authorization: Token = None) -
     return await _report(app, run_id, authorization, "heartbeat")
 
 
-@post("/succeeded", guards=[check_token], summary="Report that the work has succeeded", status_code=200)
+@post("/succeeded", guards=(check_token,), summary="Report that the work has succeeded", status_code=200)
 async def report_succeeded(
     app: App, run_id: str, data: SucceededBody | None = None, authorization: Token = None
 ) -> ReportView:
@@ -77,7 +77,7 @@ async def report_succeeded(
     return await _report(app, run_id, authorization, "succeeded", result=(data or SucceededBody()).result)
 
 
-@post("/failed", guards=[check_token], summary="Report that the work has failed", status_code=200)
+@post("/failed", guards=(check_token,), summary="Report that the work has failed", status_code=200)
 async def report_failed(
     app: App, run_id: str, data: FailedBody | None = None, authorization: Token = None
 ) -> ReportView:
@@ -98,5 +98,5 @@ def _token(authorization: str | None) -> str:
 
 _HANDLERS = [report_started, report_heartbeat, report_succeeded, report_failed]
 reports_router = Router(
-    API + "/runs/{run_id:str}", route_handlers=_HANDLERS, guards=[check_rate], opt=ANONYMOUS, tags=["runs"]
+    API + "/runs/{run_id}", route_handlers=_HANDLERS, guards=(check_rate,), marks=ANONYMOUS, tags=("runs",)
 )

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from litestar import Router, get, post, put
-
 from horae.app import App, ScopedOperations
 from horae.app.grant_views import AccountView, GrantView, UsageView
 from horae.app.view_base import PageView, page_of, view_of
 from horae.errors import PermissionDeniedError
+from horae.face.http.arguments import query
+from horae.face.http.routes import Router, get, post, put
 from horae.face.service.caller import Caller
-from horae.face.service.query_parameters import parameter
 from horae.face.service.request_bodies import CreateGrant, PutAccount, RenewGrant
 from horae.face.service.route_helpers import API, Cursor, Limit
 
-Since = Annotated[str | None, parameter("since", "Recorded at or after this time.", format="date-time")]
-Until = Annotated[str | None, parameter("until", "Recorded before this time.", format="date-time")]
-By = Annotated[
-    str, parameter("by", "Whether to sum by the hour or the day too, in UTC.", enum=["all", "hour", "day"])
-]
+Since = Annotated[str | None, query("Recorded at or after this time.", format="date-time")]
+Until = Annotated[str | None, query("Recorded before this time.", format="date-time")]
+By = Annotated[str, query("Whether to sum by the hour or the day too, in UTC.", enum=["all", "hour", "day"])]
 
 
 @post("/grants", summary="Create a grant")
@@ -36,19 +33,19 @@ async def list_grants(
     return page_of(GrantView, await operations.grants.list(cursor=cursor, limit=limit))
 
 
-@get("/grants/{grant_id:str}", summary="A grant")
+@get("/grants/{grant_id}", summary="A grant")
 async def get_grant(operations: ScopedOperations, grant_id: str) -> GrantView:
     """Even if it has expired or was revoked."""
     return view_of(GrantView, await operations.grants.get(grant_id))
 
 
-@post("/grants/{grant_id:str}/revoke", summary="Revoke a grant", status_code=200)
+@post("/grants/{grant_id}/revoke", summary="Revoke a grant", status_code=200)
 async def revoke_grant(operations: ScopedOperations, grant_id: str) -> GrantView:
     """For good: nothing starts under the grant any more. Slots of its schedules are skipped until another grant replaces it."""
     return view_of(GrantView, await operations.grants.revoke(grant_id))
 
 
-@post("/grants/{grant_id:str}/renew", summary="Renew a grant", status_code=200)
+@post("/grants/{grant_id}/renew", summary="Renew a grant", status_code=200)
 async def renew_grant(
     operations: ScopedOperations, grant_id: str, data: RenewGrant | None = None
 ) -> GrantView:
@@ -83,4 +80,4 @@ async def sum_usage(
 _HANDLERS = [
     create_grant, list_grants, get_grant, revoke_grant, renew_grant, get_account, put_account, sum_usage,
 ]  # fmt: skip
-grants_router = Router(API, route_handlers=_HANDLERS, tags=["grants"])
+grants_router = Router(API, route_handlers=_HANDLERS, tags=("grants",))

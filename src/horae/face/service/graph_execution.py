@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import Annotated
 from urllib.parse import unquote
 
-from litestar import Router, post
-from litestar.params import HeaderParameter
-
 from horae.app import App
 from horae.app.field_checks import check_text
 from horae.app.grant_views import CancelledView, ExecutionView
 from horae.app.view_base import view_of
 from horae.errors import GrantError, InvalidInputError, PermissionDeniedError
 from horae.executor.graph_provider_port import check_graph_id, graph_input
+from horae.face.http.arguments import Header
+from horae.face.http.routes import Router, post
 from horae.face.service.caller import Caller
 from horae.face.service.problems import StatusError
 from horae.face.service.request_bodies import CancelGraph, ExecuteGraph
@@ -24,10 +23,7 @@ ANSWERED_WITHIN = 50
 MAX_KEY_LENGTH = 2000
 Key = Annotated[
     str | None,
-    HeaderParameter(
-        name="Idempotency-Key",
-        description="The slot and the attempt, percent-encoded: each is executed once.",
-    ),
+    Header("Idempotency-Key", "The slot and the attempt, percent-encoded: each is executed once."),
 ]
 
 
@@ -50,7 +46,7 @@ def _key(caller: Caller, given: str | None) -> str:
     return key
 
 
-@post("/{graph_id:str}/runs", summary="Execute a graph", status_code=200)
+@post("/{graph_id}/runs", summary="Execute a graph", status_code=200)
 async def execute_graph(
     app: App, caller: Caller, graph_id: str, data: ExecuteGraph, idempotency_key: Key = None
 ) -> ExecutionView:
@@ -73,7 +69,7 @@ async def execute_graph(
     return view_of(ExecutionView, outcome)
 
 
-@post("/{graph_id:str}/runs/cancel", summary="Stop the execution of a graph", status_code=200)
+@post("/{graph_id}/runs/cancel", summary="Stop the execution of a graph", status_code=200)
 async def cancel_graph(
     app: App, caller: Caller, graph_id: str, data: CancelGraph, idempotency_key: Key = None
 ) -> CancelledView:
@@ -85,5 +81,5 @@ async def cancel_graph(
 
 
 internal_router = Router(
-    "/api/internal/graphs", route_handlers=[execute_graph, cancel_graph], tags=["internal"]
+    "/api/internal/graphs", route_handlers=[execute_graph, cancel_graph], tags=("internal",)
 )

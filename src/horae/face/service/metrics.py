@@ -29,7 +29,6 @@ from horae.model import (
 )
 from horae.spec import TZDATA_VERSION
 
-MEDIA_TYPE = prometheus_client.CONTENT_TYPE_LATEST
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _NOT_STARTED = frozenset({Status.SKIPPED, Status.MISSED, Status.DROPPED})
 _DRIFT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
@@ -38,6 +37,8 @@ _STORE = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.
 
 class Metrics(Observer):
     """The metrics of one service: it observes an app, counts requests, and renders the page."""
+
+    media_type = prometheus_client.CONTENT_TYPE_LATEST
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from litestar import Router, get
-
 from horae.app import App
 from horae.app.view_base import PageView, view_of
 from horae.app.views import NodeView
+from horae.face.http.routes import Router, get
 from horae.face.service.route_helpers import API, known_actions
 
 
@@ -22,4 +21,4 @@ async def list_actions(app: App) -> PageView[str]:
     return PageView(items=await known_actions(app))
 
 
-nodes_router = Router(API, route_handlers=[list_nodes, list_actions], tags=["system"])
+nodes_router = Router(API, route_handlers=[list_nodes, list_actions], tags=("system",))

@@ -5,29 +5,27 @@ Schemas come from the types, with the descriptions and bounds that their fields 
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from http import HTTPStatus
-from types import ModuleType
-from typing import Any
+from types import ModuleType, NoneType
+from typing import Annotated, Any, get_args, get_origin
 
 import msgspec
-from litestar import Litestar
-from litestar.di import Provide
-from litestar.handlers import HTTPRouteHandler
-from litestar.openapi.config import OpenAPIConfig
-from litestar.types import ControllerRouterHandler, Method
-from litestar.types.internal_types import PathParameterDefinition
 
-from horae.app import Readiness, grant_views, schedule_views, views, workflow_views
+from horae.app import Readiness, flow_views, grant_views, schedule_views, views, workflow_views
 from horae.app.field_checks import POLICY_BOUNDS
-from horae.app.schedule_fields import reference
+from horae.app.schedule_fields import TriggerBody, reference
 from horae.app.triggers_and_backfills import BackfillPreview
-from horae.app.view_base import PageView, View
+from horae.app.view_base import View
 from horae.app.workflow_schedules import PauseInput, ScheduleInput
 from horae.app.workflow_views import LaunchBody, LaunchInput
+from horae.face.http.arguments import REQUIRED, Arguments, DescribedAs, Parameter, Provided, given_schema
+from horae.face.http.paths import parameters_in
+from horae.face.http.responses import Response
+from horae.face.http.routes import Route, Router
 from horae.face.registrar import routes as registrar_routes
 from horae.face.registrar import views as registrar_views
 from horae.face.service import request_bodies, system
@@ -35,7 +33,7 @@ from horae.face.service.examples import ANSWERS, REQUESTS
 from horae.face.service.problems import MEDIA_TYPE, Problem
 from horae.json_bounds import MAX_INTEGER
 from horae.model import Policies
-from horae.spec import SpecDocument
+from horae.spec import SharedCalendar, SpecDocument
 from horae.workflow.document import Workflow
 
 Json = dict[str, Any]
@@ -62,6 +60,10 @@ _IN_PATHS = {
 _IN_QUERIES = {
     "user_id": "The owner; needs the scope service or admin.",
     "limit": "How many to list at most.",
+}
+_SECURITY = {
+    "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+    "run": {"type": "http", "scheme": "bearer", "description": "The run's own token."},
 }
 _PROBLEMS = {
     "400": "The request cannot be read: malformed JSON, or a value of a wrong type (`invalid_request`).",
@@ -101,46 +103,28 @@ _MORE_ANSWERS: dict[str, dict[str, tuple[str, str]]] = {
 """Answers of single routes besides the one that the handler declares: the name of the schema, and a description."""
 
 
-class Document:
-    """The document of a service. It takes a second to build: once, in a thread, so that no other request waits."""
-
-    def __init__(self, make: Callable[[], bytes]) -> None:
-        self._make = make
-        self._text: asyncio.Future[bytes] | None = None
-
-    async def text(self) -> bytes:
-        """The document as JSON; callers that arrive while it is being built wait for the same one."""
-        if self._text is None or (self._text.done() and self._text.exception() is not None):
-            self._text = asyncio.ensure_future(asyncio.to_thread(self._make))
-        return await asyncio.shield(self._text)
-
-
 def document_of(
-    routes: Sequence[ControllerRouterHandler],
-    dependencies: dict[str, Provide],
+    routers: Iterable[Router],
+    provided: Mapping[str, Provided],
     version: str,
     options: Iterable[type[msgspec.Struct]],
 ) -> bytes:
     """The whole document as JSON. ``options`` are the option types of the kinds of actions."""
-    config = OpenAPIConfig(
-        title="Horae", version=version, description="Durable schedules: when, what, and why not.",
-        use_handler_docstrings=True, operation_id_creator=_operation_id,
-    )  # fmt: skip
-    described = Litestar(
-        route_handlers=routes, dependencies=dependencies, openapi_config=config, logging_config=None
-    )
-    text = msgspec.json.encode(described.openapi_schema.to_schema()).decode()
-    document: Json = msgspec.json.decode(
-        re.sub(r"\bPageView_(?:[a-z_]+\.)*(\w+?)(?:View)?_(?=\")", _page_name, text)
-    )
-    components = document.setdefault("components", {})
-    components["schemas"] = _schemas(components.get("schemas", {}), list(options))
-    components["securitySchemes"] = {
-        "token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
-        "run": {"type": "http", "scheme": "bearer", "description": "The run's own token."},
-    }
-    for path, operation in operations_of(document):
-        _complete(path, operation, components["schemas"])
+    routes = [
+        (route, Arguments(route.fn, parameters_in(route.path), provided))
+        for router in routers for route in router.routes() if route.is_described
+    ]  # fmt: skip
+    answers, schemas = _schemas([_answered(arguments) for _, arguments in routes], list(options))
+    paths: dict[str, Json] = {}
+    for (route, arguments), answer in zip(routes, answers, strict=True):
+        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route, arguments, answer, schemas)
+    document = {
+        "openapi": "3.1.0",
+        "info": {"title": "Horae", "version": version, "description": "Durable schedules: when, what, and why not."},
+        "servers": [{"url": "/"}],
+        "paths": paths,
+        "components": {"schemas": schemas, "securitySchemes": _SECURITY},
+    }  # fmt: skip
     _link(document)
     return msgspec.json.encode(document)
 
@@ -148,17 +132,23 @@ def document_of(
 def operations_of(document: Json) -> Iterator[tuple[str, Json]]:
     """Every operation of a document, with its path."""
     for path, item in document["paths"].items():
-        for method, operation in item.items():
-            if method in {"get", "post", "put", "patch", "delete"}:
-                yield path, operation
+        for operation in item.values():
+            yield path, operation
 
 
-def _operation_id(handler: HTTPRouteHandler, _: Method, __: list[str | PathParameterDefinition]) -> str:
+def _operation_id(route: Route) -> str:
     """The name of a handler in camel case: ``getRun``; that of the registrar's begins with its name."""
-    words = handler.handler_name.split("_")
-    if handler.fn.__module__ == registrar_routes.__name__:
+    words = route.fn.__name__.split("_")
+    if route.fn.__module__ == registrar_routes.__name__:
         words.insert(0, "registrar")
     return words[0] + "".join(map(str.title, words[1:]))
+
+
+def _answered(arguments: Arguments) -> Any:  # noqa: ANN401 - a type
+    """The type of what a route answers with."""
+    kind = arguments.returned
+    inner = get_args(kind)[0] if get_origin(kind) is Response else kind
+    return str if inner is bytes else inner
 
 
 def _page_name(found: re.Match[str]) -> str:
@@ -169,39 +159,41 @@ def _ref(name: str) -> Json:
     return {"$ref": reference(name)}
 
 
-def _schemas(named: Json, options: list[type[msgspec.Struct]]) -> Json:
-    """The schemas of all types, completed with what the types alone cannot express."""
+def _schemas(answered: list[Any], options: list[type[msgspec.Struct]]) -> tuple[list[Json], Json]:
+    """The schemas of answers, and those of all types by name, completed with what the types alone cannot express."""
     types = [each for module in (request_bodies, system, registrar_views) for each in _structs(module)]
     types += [
         each
-        for module in (views, schedule_views, grant_views, workflow_views)
+        for module in (views, schedule_views, grant_views, workflow_views, flow_views)
         for each in _structs(module)
         if issubclass(each, View)
     ]
     types += [
-        Readiness,
-        BackfillPreview,
-        Problem,
-        Policies,
-        SpecDocument,
-        ScheduleInput,
-        PauseInput,
-        Workflow,
-        LaunchInput,
-        LaunchBody,
-        *options,
-    ]
-    _, own = msgspec.json.schema_components(types, ref_template=f"{REFERENCE}{{name}}")
-    schemas: Json = named | {name: schema for name, schema in own.items() if name not in _BASES}
-    for name in schemas:
-        if name.endswith("Page") and name not in own:
-            schemas[name]["description"] = inspect.getdoc(PageView)
+        Readiness, BackfillPreview, Problem, Policies, SpecDocument, SharedCalendar, ScheduleInput, PauseInput, Workflow,
+        LaunchInput, LaunchBody, TriggerBody, *options,
+    ]  # fmt: skip
+    shapes, named = msgspec.json.schema_components([*answered, *types], ref_template=f"{REFERENCE}{{name}}")
+    text = msgspec.json.encode([shapes[: len(answered)], named]).decode()
+    answers, schemas = msgspec.json.decode(re.sub(r"\bPageView_(\w+?)(?:View)?_(?=\")", _page_name, text))
+    schemas = {name: schema for name, schema in schemas.items() if name not in _BASES}
+    for kind in types:
+        _tell_times(kind, schemas)
     _refine(schemas)
     known = [_ref(each.__name__) for each in options]
     schemas["Action"]["properties"]["options"]["anyOf"] = [*known, {"type": "object", "maxProperties": 0}]
     for name, example in (REQUESTS | ANSWERS).items():
         schemas[name]["examples"] = [example]
-    return {name: _bounded(schema) for name, schema in schemas.items()}
+    return answers, {name: _bounded(schema) for name, schema in schemas.items()}
+
+
+def _tell_times(kind: type[msgspec.Struct], schemas: Json) -> None:
+    """Say of the texts of a type which are times: msgspec does so only where an offset is demanded."""
+    for field in msgspec.structs.fields(kind):
+        if kind.__name__ in schemas and datetime in (field.type, *get_args(field.type)):
+            schema = schemas[kind.__name__]["properties"][field.encode_name]
+            for each in (schema, *schema.get("anyOf", ()), schema.get("items", {})):
+                if each.get("type") == "string":
+                    each["format"] = "date-time"
 
 
 def _refine(schemas: Json) -> None:
@@ -243,66 +235,61 @@ def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
     return bounded
 
 
-def _complete(path: str, operation: Json, schemas: Json) -> None:
-    """Complete an operation with what holds for every route: problems as answers, and authentication."""
+def _operation(route: Route, arguments: Arguments, answer: Json, schemas: Json) -> Json:
+    """A route, with what holds for every route: problems as answers, and authentication."""
+    path, name = route.path, _operation_id(route)
+    operation: Json = {
+        "tags": route.tags, "summary": route.summary, "description": inspect.getdoc(route.fn), "operationId": name,
+        "parameters": _parameters(arguments),
+    }  # fmt: skip
     if path not in OPEN:
         operation["security"] = [{"run": []}] if path.endswith(REPORTS) else [{"token": []}]
-    parameters = [
-        _parameter(each) for each in operation.get("parameters", ()) if each["name"] != "Authorization"
-    ]  # that is its security
-    operation["parameters"] = sorted(
-        parameters, key=lambda each: (each["in"] != "path", each["name"] == "owner")
-    )
-    operation["responses"].pop("400", None)  # Litestar's description
-    for status, answered in operation["responses"].items():
-        _describe(answered, status, schemas)
-    for status, (name, sentence) in _MORE_ANSWERS.get(operation["operationId"], {}).items():
-        operation["responses"][status] = _answer(status, name, sentence)
+    if arguments.body is not None:
+        operation["requestBody"] = _request_body(arguments)
+    responses = {str(route.status_code): _shown(route, answer, schemas)}
+    for status, (shown, sentence) in _MORE_ANSWERS.get(name, {}).items():
+        responses[status] = _answer(status, shown, sentence)
     for status in _statuses(path, operation):
-        operation["responses"].setdefault(status, _described(_PROBLEMS[status], "Problem", MEDIA_TYPE))
-    operation["responses"]["default"] = _described(
+        responses.setdefault(status, _described(_PROBLEMS[status], "Problem", MEDIA_TYPE))
+    responses["default"] = _described(
         "A problem: its `code` is stable, its `hint` says what to do.", "Problem", MEDIA_TYPE
     )
-    if "requestBody" in operation:
-        _name_body(operation["requestBody"])
-    operation["responses"] = dict(sorted(operation["responses"].items()))
+    return operation | {"responses": dict(sorted(responses.items()))}
 
 
-def _parameter(parameter: Json) -> Json:
-    """A parameter without empty parts of its schema; an omitted parameter is not ``null``."""
-    schema = parameter["schema"]
-    if "oneOf" in schema:
-        (kind,) = [each for each in schema.pop("oneOf") if each != {"type": "null"}]
-        schema = kind | schema
-    schema.pop("description", None)
-    if parameter["in"] == "path":
-        parameter["description"] = _IN_PATHS[parameter["name"]]
+def _parameters(arguments: Arguments) -> list[Json]:
+    """The parameters of an operation: those of the path first, the owner last. The token of a run is its security."""
+    taken = [_parameter(each) for each in arguments.parameters() if each.name != "Authorization"]
+    return sorted(taken, key=lambda each: (each["in"] != "path", each["name"] == "owner"))
+
+
+def _parameter(parameter: Parameter) -> Json:
+    """A parameter; an omitted one is not ``null``."""
+    schema = given_schema(parameter.kind) | parameter.schema
+    description = parameter.description
+    if parameter.place == "path":
+        description = _IN_PATHS[parameter.name]
         schema |= {"minLength": 1}
-    elif "description" not in parameter:
-        parameter["description"] = _IN_QUERIES[parameter["name"]]
-    if parameter["name"] == "owner":
+    if parameter.name == "owner":
         schema |= {"maxLength": 200}
-    for bound in ("minimum", "maximum"):
-        if bound in schema:
-            schema[bound] = int(schema[bound])
-    said = ("name", "in", "description", "required", "example")
-    return {key: parameter[key] for key in said if key in parameter} | {"schema": _bounded(schema)}
+    is_required = parameter.default is REQUIRED
+    if not is_required and parameter.default is not None:
+        schema["default"] = parameter.default
+    return {
+        "name": parameter.name, "in": parameter.place, "description": description or _IN_QUERIES[parameter.name],
+        "required": is_required, "schema": _bounded(schema),
+    }  # fmt: skip
 
 
-def _describe(answered: Json, status: str, schemas: Json) -> None:
-    """Replace Litestar's description of an answer by ours."""
-    if not answered.get("headers"):
-        answered.pop("headers", None)
-    for content in answered.get("content", {}).values():
-        name = content["schema"].get("$ref", "").removeprefix(REFERENCE)
-        if name:
-            answered |= _answer(
-                status, name, schemas[name].get("description", HTTPStatus(int(status)).phrase)
-            )
-            break
-        answered["description"] = "A text."
-    if status == "204":
-        answered["description"] = "Done."
+def _shown(route: Route, answer: Json, schemas: Json) -> Json:
+    """The usual answer of a route."""
+    if route.status_code == HTTPStatus.NO_CONTENT:
+        return {"description": "Done."}
+    name = answer.get("$ref", "").removeprefix(REFERENCE)
+    if not name:
+        return {"description": "A text.", "content": {route.media_type: {"schema": answer}}}
+    status = str(route.status_code)
+    return _answer(status, name, schemas[name].get("description", HTTPStatus(route.status_code).phrase))
 
 
 def _answer(status: str, name: str, sentence: str) -> Json:
@@ -334,24 +321,19 @@ def _described(description: str, name: str, media_type: str = "application/json"
     return {"description": description, "content": {media_type: {"schema": _ref(name)}}}
 
 
-def _name_body(body: Json) -> None:
-    """Refer to the schema of a body, and add its example. The registrar decodes its bodies itself, so their titles name them."""
-    content = body["content"]["application/json"]
-    schema = content["schema"]
-    choices = schema.get("oneOf", ())
-    body["required"] = {"type": "null"} not in choices  # Litestar calls every body required
-    for inner in choices:
-        if "$ref" in inner:
-            schema = content["schema"] = inner
-    name = schema["$ref"].removeprefix(REFERENCE) if "$ref" in schema else schema["title"]
+def _request_body(arguments: Arguments) -> Json:
+    """A body, with its example."""
+    kind, *notes = get_args(arguments.body) if get_origin(arguments.body) is Annotated else [arguments.body]
+    described = [each.kind for each in notes if isinstance(each, DescribedAs)]
+    kinds = described or [each for each in get_args(kind) or [kind] if each is not NoneType]
+    name = kinds[0].__name__
     one = _ref(name)
-    forms = [one]
-    if any(inner.get("type") == "array" for inner in choices):
-        forms.append({"type": "array", "items": one})
-    if not body["required"]:
+    forms = [one] if len(kinds) == 1 else [one, {"type": "array", "items": one}]
+    if not arguments.needs_body:
         forms.append({"type": "null"})
-    content["schema"] = {"oneOf": forms} if len(forms) > 1 else one
-    content["examples"] = {"example": {"value": REQUESTS[name]}}
+    schema = {"oneOf": forms} if len(forms) > 1 else one
+    content = {"schema": schema, "examples": {"example": {"value": REQUESTS[name]}}}
+    return {"content": {"application/json": content}, "required": arguments.needs_body}
 
 
 def _link(document: Json) -> None:

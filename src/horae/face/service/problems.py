@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import logging
 import re
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
 import msgspec
-from litestar import Request, Response
-from litestar.exceptions import HTTPException, ValidationException
-from litestar.status_codes import HTTP_500_INTERNAL_SERVER_ERROR
 
 from horae import errors
-from horae.checked import in_words
 from horae.errors import HoraeError, InvalidSpecError, LimitExceededError, SpecError
+from horae.face.http.errors import Fault, HttpError
+from horae.face.http.requests import Request
+from horae.face.http.responses import Response
 
 MEDIA_TYPE = "application/problem+json"
 _log = logging.getLogger("horae")
@@ -47,13 +47,6 @@ STATUSES = {kind: status for status, kinds in _ERRORS.items() for kind in kinds}
 _INSIDE = (errors.StoreUnavailableError, errors.DatabaseVersionError)
 """Errors for the operator: their details are not shown to callers."""
 _LIMITS = {"body_limit": 413, "requests_per_second": 429}
-
-
-class Fault(msgspec.Struct, frozen=True):
-    """One fault of a request: where it is, and what is wrong."""
-
-    path: str
-    message: str
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -112,14 +105,25 @@ def _plain(details: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-def answer(problem: Problem, headers: dict[str, str] | None = None) -> Response[bytes]:
+def answer(problem: Problem, headers: Mapping[str, str] | None = None) -> Response[Problem]:
     """A problem as an answer."""
-    return Response(
-        msgspec.json.encode(problem), media_type=MEDIA_TYPE, status_code=problem.status, headers=headers
-    )
+    return Response(problem, problem.status, headers, MEDIA_TYPE)
 
 
-def on_horae_error(_: Request[Any, Any, Any], error: HoraeError) -> Response[bytes]:
+def on_error(request: Request, error: Exception) -> Response[Problem]:
+    """The answer to a request that failed."""
+    match error:
+        case HoraeError():
+            return on_horae_error(error)
+        case StatusError():
+            return answer(error.problem)
+        case HttpError():
+            return _on_http_error(request, error)
+        case _:
+            return on_defect(request, error)
+
+
+def on_horae_error(error: HoraeError) -> Response[Problem]:
     """An error that Horae raised deliberately."""
     problem = problem_of(error)
     headers = {}
@@ -130,62 +134,27 @@ def on_horae_error(_: Request[Any, Any, Any], error: HoraeError) -> Response[byt
     return answer(problem, headers)
 
 
-def on_status_error(_: Request[Any, Any, Any], error: StatusError) -> Response[bytes]:
-    """An error with the status of its route."""
-    return answer(error.problem)
-
-
-_BODY = "data"
-"""What Litestar calls a body."""
-_MISSING_PARAMETER = re.compile(r"Missing required (?:query|header) parameter '(.+?)'")
 _CODES = {404: "not_found", 405: "method_not_allowed", 413: "limit_exceeded", 415: "unsupported_media_type"}
 
 
-def on_http_error(request: Request[Any, Any, Any], error: HTTPException) -> Response[bytes]:
+def _on_http_error(request: Request, error: HttpError) -> Response[Problem]:
     """A request that failed before it reached its handler."""
-    if error.status_code >= HTTP_500_INTERNAL_SERVER_ERROR:
-        return on_defect(request, error)
-    faults = _faults(error) if isinstance(error, ValidationException) else []
-    code = _CODES.get(error.status_code, "invalid_request")
-    detail = str(error.detail)
-    hint = next((each["hint"] for each in _extra(error) if "hint" in each), None)
-    if error.status_code == 404:
-        detail, hint = f"There is nothing at {request.url.path}", "/openapi.json lists every path"
-    elif error.status_code == 405:
-        detail = f"{request.url.path} does not take {request.method}"
-        allowed = {name.lower(): value for name, value in (error.headers or {}).items()}.get("allow", "")
-        hint = f"it takes {', '.join(sorted(allowed.split(', ')))}" if allowed else None
-    elif missing := _MISSING_PARAMETER.match(detail):
-        faults, detail = [Fault(missing[1], "is missing")], f"{missing[1]} is missing"
-    elif [each.path for each in faults] == [_BODY]:  # the parameter of a handler that takes a body
-        faults, detail, hint = [Fault("body", "is missing")], "The body is missing", "send a JSON object"
-    elif faults:
-        detail = "; ".join(f"{each.path} {each.message}" for each in faults[:5])
+    detail = error.detail or "; ".join(f"{each.path} {each.message}" for each in error.faults[:5])
+    hint = error.hint
+    if error.status == 404:
+        detail, hint = f"There is nothing at {request.path}", "/openapi.json lists every path"
+    elif error.status == 405:
+        detail, hint = f"{request.path} does not take {request.method}", f"it takes {error.headers['Allow']}"
     problem = Problem(
-        title=HTTPStatus(error.status_code).phrase, status=error.status_code, detail=detail, code=code, errors=faults,
-        hint=hint,
+        title=HTTPStatus(error.status).phrase, status=error.status, detail=detail,
+        code=_CODES.get(error.status, "invalid_request"), errors=list(error.faults), hint=hint,
     )  # fmt: skip
-    return answer(problem, dict(error.headers or {}))
+    return answer(problem, error.headers)
 
 
-def _faults(error: ValidationException) -> list[Fault]:
-    """The faults of a body, which have a hint, or of parameters, in the words of msgspec."""
-    return [
-        Fault(
-            str(each.get("key") or "body"),
-            str(each["message"]) if "hint" in each else in_words(str(each.get("message"))),
-        )
-        for each in _extra(error)
-    ]
-
-
-def _extra(error: HTTPException) -> list[dict[str, Any]]:
-    return [each for each in error.extra if isinstance(each, dict)] if isinstance(error.extra, list) else []
-
-
-def on_defect(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:
+def on_defect(request: Request, error: Exception) -> Response[Problem]:
     """A defect of ours: it is logged, and the caller sees no internal details."""
-    _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    _log.error("%s %s failed", request.method, request.path, exc_info=error)
     problem = Problem(
         title="Internal Server Error", status=500, code="internal",
         detail="The request could not be carried out. The log of the service says why.",

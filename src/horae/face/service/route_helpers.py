@@ -2,57 +2,57 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Mapping
+from typing import Annotated
 
-from litestar import Request
-from litestar.di import Provide
-from litestar.params import HeaderParameter, QueryParameter
+import msgspec
 
 from horae.app import App, BackfillRequest, Filter, ScopedOperations, Trigger
 from horae.app.schedule_fields import BackfillBody, TriggerBody, values_of
 from horae.errors import InvalidInputError
+from horae.face.http.arguments import Constant, Header, Made, Provided, QueryFields, query
+from horae.face.http.requests import Request
+from horae.face.registrar.routes import registrar_of
 from horae.face.service.caller import Caller
-from horae.face.service.query_parameters import parameter, parameters_of
 from horae.face.service.request_bodies import RunSearch, Which
 
-Owner = Annotated[str | None, parameter("owner", "The owner; needs the scope service or admin.")]
-Limit = Annotated[int, QueryParameter(name="limit", ge=1, le=1000, description="How many to list at most.")]
-Times = Annotated[int, parameter("limit", "How many to list at most.", minimum=1, maximum=1000)]
-Cursor = Annotated[str | None, parameter("cursor", "The `next` of the page before.")]
-IfMatch = Annotated[
-    str | None, HeaderParameter(name="If-Match", description="The ETag that the schedule must still have.")
-]
-IfNoneMatch = Annotated[
-    str | None, HeaderParameter(name="If-None-Match", description="`*`: the schedule must not exist.")
-]
+Owner = Annotated[str | None, query("The owner; needs the scope service or admin.")]
+Limit = Annotated[int, msgspec.Meta(ge=1, le=1000), query("How many to list at most.")]
+Times = Annotated[int, query("How many to list at most.", minimum=1, maximum=1000)]
+Cursor = Annotated[str | None, query("The `next` of the page before.")]
+IfMatch = Annotated[str | None, Header("If-Match", "The ETag that the schedule must still have.")]
+IfNoneMatch = Annotated[str | None, Header("If-None-Match", "`*`: the schedule must not exist.")]
+CALLER = "caller"
+"""The key of the caller in the ``state`` of a request."""
 API = "/api/v1"
 """The beginning of all paths of the API."""
-READS = {"reads": True}
-"""The option of a route that changes nothing although its method is POST: it reads a body."""
-ANONYMOUS = {"anonymous": True}
-"""The option of a route that needs no authentication."""
+READS = frozenset({"reads"})
+"""The mark of a route that changes nothing although its method is POST: it reads a body."""
+ANONYMOUS = frozenset({"anonymous"})
+"""The mark of a route that needs no authentication."""
 
 
-def dependencies(app: App) -> dict[str, Provide]:
+def provided_for(app: App) -> Mapping[str, Provided]:
     """What routes take by name: the app, the caller, the operations that they may use, and parameters."""
 
-    def caller_of(request: Request[Any, Any, Any]) -> Caller:
-        caller: Caller = request.scope["state"]["caller"]
+    def caller_of(request: Request) -> Caller:
+        caller: Caller = request.state[CALLER]
         return caller
 
-    def operations(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
+    def operations(request: Request, owner: Owner = None) -> ScopedOperations:
         return operations_for(app, caller_of(request), owner)
 
-    def own(request: Request[Any, Any, Any], owner: Owner = None) -> ScopedOperations:
+    def own(request: Request, owner: Owner = None) -> ScopedOperations:
         return own_operations(app, caller_of(request), owner)
 
+    common: dict[str, Provided] = {"app": Constant(app), "caller": Made(caller_of)}
     return {
-        "app": Provide(lambda: app, sync_to_thread=False, use_cache=True),
-        "caller": Provide(caller_of, sync_to_thread=False),
-        "operations": Provide(operations, sync_to_thread=False),
-        "own": Provide(own, sync_to_thread=False),
-        "which": parameters_of(Which),
-        "search": parameters_of(RunSearch),
+        **common,
+        "operations": Made(operations),
+        "own": Made(own),
+        "registrar": Made(registrar_of, common),
+        "which": QueryFields(Which),
+        "search": QueryFields(RunSearch),
     }
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from litestar import Router, get, post
-
 from horae.app import ScopedOperations
 from horae.app.attempt_logs import MAX_ATTEMPT
 from horae.app.schedule_fields import TriggerBody, values_of
@@ -20,14 +18,13 @@ from horae.app.views import (
     ledger_page,
     log_page_view,
 )
+from horae.face.http.arguments import query
+from horae.face.http.routes import Router, get, post
 from horae.face.service.caller import Caller
-from horae.face.service.query_parameters import parameter
 from horae.face.service.request_bodies import RunSearch
 from horae.face.service.route_helpers import API, Cursor, Limit
 
-AttemptNumber = Annotated[
-    int | None, parameter("attempt", "Only of this attempt.", minimum=1, maximum=MAX_ATTEMPT)
-]
+AttemptNumber = Annotated[int | None, query("Only of this attempt.", minimum=1, maximum=MAX_ATTEMPT)]
 
 
 @get("/runs", summary="Search the runs of all schedules")
@@ -45,13 +42,13 @@ async def search_runs(
     return ledger_page(entries)
 
 
-@get("/runs/{run_id:str}", summary="A run and its attempts")
+@get("/runs/{run_id}", summary="A run and its attempts")
 async def get_run(operations: ScopedOperations, run_id: str) -> RunWithAttempts:
     """The run of a slot or a trigger, its failed attempts, and the keys of its checkpoints."""
     return history_view(await operations.runs.history(run_id))
 
 
-@get("/runs/{run_id:str}/logs", summary="What a run logged")
+@get("/runs/{run_id}/logs", summary="What a run logged")
 async def get_run_logs(
     operations: ScopedOperations, run_id: str, attempt: AttemptNumber = None, cursor: Cursor = None
 ) -> LogPage:
@@ -61,7 +58,7 @@ async def get_run_logs(
     return log_page_view(await operations.runs.logs(run_id, attempt, cursor=cursor))
 
 
-@post("/runs/{run_id:str}/rerun", summary="Run a run again", status_code=202)
+@post("/runs/{run_id}/rerun", summary="Run a run again", status_code=202)
 async def rerun(
     operations: ScopedOperations, caller: Caller, run_id: str, data: TriggerBody | None = None
 ) -> RunView:
@@ -73,25 +70,25 @@ async def rerun(
     return view_of(RunView, await operations.runs.rerun(run_id, **wanted, author=caller.user))
 
 
-@post("/runs/{run_id:str}/cancel", summary="Ask a run to stop", status_code=200)
+@post("/runs/{run_id}/cancel", summary="Ask a run to stop", status_code=200)
 async def cancel_run(operations: ScopedOperations, run_id: str) -> RunView:
     """The run may finish within `timeouts.cancel`; after that it is terminated. A waiting run never starts."""
     return view_of(RunView, await operations.runs.cancel(run_id))
 
 
-@post("/runs/{run_id:str}/terminate", summary="Make a run stop", status_code=200)
+@post("/runs/{run_id}/terminate", summary="Make a run stop", status_code=200)
 async def terminate_run(operations: ScopedOperations, run_id: str) -> RunView:
     """Stops the run at once. A waiting run never starts."""
     return view_of(RunView, await operations.runs.terminate(run_id))
 
 
-@get("/backfills/{backfill_id:str}", summary="A backfill and how far it has come")
+@get("/backfills/{backfill_id}", summary="A backfill and how far it has come")
 async def get_backfill(operations: ScopedOperations, backfill_id: str) -> BackfillView:
     """`made` of `total` slots have become runs."""
     return view_of(BackfillView, await operations.backfills.get(backfill_id))
 
 
-@post("/backfills/{backfill_id:str}/cancel", summary="Cancel a backfill", status_code=200)
+@post("/backfills/{backfill_id}/cancel", summary="Cancel a backfill", status_code=200)
 async def cancel_backfill(operations: ScopedOperations, backfill_id: str) -> BackfillView:
     """No more of its slots become runs; waiting runs never start, running ones continue."""
     return view_of(BackfillView, await operations.backfills.cancel(backfill_id))
@@ -107,4 +104,4 @@ _HANDLERS = [
     get_backfill,
     cancel_backfill,
 ]
-runs_router = Router(API, route_handlers=_HANDLERS, tags=["runs"])
+runs_router = Router(API, route_handlers=_HANDLERS, tags=("runs",))

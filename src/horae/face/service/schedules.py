@@ -9,8 +9,6 @@ from urllib.parse import quote
 from uuid import uuid4
 
 import msgspec
-from litestar import Response, Router, delete, get, patch, post, put
-from litestar.exceptions import ValidationException
 
 from horae.app import Edit, NewSchedule, ScopedOperations
 from horae.app.graph_schedules import graph_edit, new_graph_fields
@@ -44,9 +42,12 @@ from horae.errors import (
     ScheduleNotFoundError,
     SpecError,
 )
+from horae.face.http.arguments import query
+from horae.face.http.errors import Fault, HttpError
+from horae.face.http.responses import Response
+from horae.face.http.routes import Router, delete, get, patch, post, put
 from horae.face.service.caller import Caller
 from horae.face.service.problems import StatusError
-from horae.face.service.query_parameters import parameter
 from horae.face.service.request_bodies import (
     MAX_BACKFILLS,
     CreateSchedule,
@@ -77,8 +78,8 @@ from horae.face.service.route_helpers import (
 from horae.model import GRAPH, Action, Schedule
 from horae.spec.duration import milliseconds
 
-Start = Annotated[str | None, parameter("start", "Later than this; now if omitted.", format="date-time")]
-End = Annotated[str | None, parameter("end", "Up to and including this.", format="date-time")]
+Start = Annotated[str | None, query("Later than this; now if omitted.", format="date-time")]
+End = Annotated[str | None, query("Up to and including this.", format="date-time")]
 
 
 def check_backfills(number: int) -> None:
@@ -123,9 +124,8 @@ def _of_graph(body: CreateSchedule, graph_id: str) -> dict[str, Any]:
     )
 
 
-def _missing(field: str) -> ValidationException:
-    fault = {"key": field, "message": "is missing", "hint": None}
-    return ValidationException("The body is not what it should be", extra=[fault])
+def _missing(field: str) -> HttpError:
+    return HttpError(400, faults=[Fault(field, "is missing")])
 
 
 @contextlib.contextmanager
@@ -172,14 +172,14 @@ async def list_schedules(
     return PageView(items=await _with_last_run(operations, page.items, schedules), next=page.next)
 
 
-@get("/{schedule_id:str}", summary="Describe a schedule")
+@get("/{schedule_id}", summary="Describe a schedule")
 async def describe_schedule(operations: ScopedOperations, schedule_id: str) -> Response[DescribedSchedule]:
     """With its counts, its latest runs and its next times."""
     description = await operations.schedules.describe(schedule_id)
     return await _shown(operations, description.schedule, lambda: description_view(description))
 
 
-@put("/{schedule_id:str}", summary="Create or replace a schedule")
+@put("/{schedule_id}", summary="Create or replace a schedule")
 async def replace_schedule(
     operations: ScopedOperations,
     own: ScopedOperations,
@@ -210,7 +210,7 @@ async def replace_schedule(
     )  # fmt: skip
 
 
-@patch("/{schedule_id:str}", summary="Change a part of a schedule")
+@patch("/{schedule_id}", summary="Change a part of a schedule")
 async def merge_schedule(
     operations: ScopedOperations, schedule_id: str, data: MergeSchedule, if_match: IfMatch = None
 ) -> Response[StoredSchedule]:
@@ -293,7 +293,7 @@ async def _with_last_run(
     ]
 
 
-@delete("/{schedule_id:str}", summary="Delete a schedule")
+@delete("/{schedule_id}", summary="Delete a schedule")
 async def delete_schedule(operations: ScopedOperations, schedule_id: str, if_match: IfMatch = None) -> None:
     """Running runs continue, waiting ones never start. The schedule's ledger stays."""
     try:
@@ -302,7 +302,7 @@ async def delete_schedule(operations: ScopedOperations, schedule_id: str, if_mat
         raise StatusError(error, 412) from None
 
 
-@post("/{schedule_id:str}/patch", summary="Trigger, backfill, pause or resume together", status_code=200)
+@post("/{schedule_id}/patch", summary="Trigger, backfill, pause or resume together", status_code=200)
 async def patch_schedule(
     operations: ScopedOperations, caller: Caller, schedule_id: str, data: PatchSchedule
 ) -> PatchedView:
@@ -315,7 +315,7 @@ async def patch_schedule(
     return await operations.evaluate(lambda: view_of(PatchedView, done))
 
 
-@post("/{schedule_id:str}/trigger", summary="Start a run now", status_code=202)
+@post("/{schedule_id}/trigger", summary="Start a run now", status_code=202)
 async def trigger_schedule(
     operations: ScopedOperations, caller: Caller, schedule_id: str, data: TriggerBody | None = None
 ) -> Triggered:
@@ -324,7 +324,7 @@ async def trigger_schedule(
     return view_of(Triggered, await operations.schedules.patch(schedule_id, trigger=wanted))
 
 
-@post("/{schedule_id:str}/pause", summary="Pause a schedule", status_code=200)
+@post("/{schedule_id}/pause", summary="Pause a schedule", status_code=200)
 async def pause_schedule(
     operations: ScopedOperations, schedule_id: str, data: PauseSchedule | None = None
 ) -> Response[ScheduleView]:
@@ -334,7 +334,7 @@ async def pause_schedule(
     return await _shown(operations, changed, lambda: view_of(ScheduleView, changed))
 
 
-@post("/{schedule_id:str}/resume", summary="Resume a schedule", status_code=200)
+@post("/{schedule_id}/resume", summary="Resume a schedule", status_code=200)
 async def resume_schedule(
     operations: ScopedOperations, schedule_id: str, data: ResumeSchedule | None = None
 ) -> Response[ResumedSchedule]:
@@ -349,7 +349,7 @@ async def resume_schedule(
     return await _shown(operations, done.schedule, lambda: resumed_view(done))
 
 
-@post("/{schedule_id:str}/skip", summary="Skip the next slots", status_code=200)
+@post("/{schedule_id}/skip", summary="Skip the next slots", status_code=200)
 async def skip_next(
     operations: ScopedOperations, schedule_id: str, data: SkipNext | None = None
 ) -> Response[ScheduleView]:
@@ -358,7 +358,7 @@ async def skip_next(
     return await _shown(operations, changed, lambda: view_of(ScheduleView, changed))
 
 
-@post("/{schedule_id:str}/backfills", summary="Backfill a range", status_code=202)
+@post("/{schedule_id}/backfills", summary="Backfill a range", status_code=202)
 async def start_backfill(
     operations: ScopedOperations, caller: Caller, schedule_id: str, data: StartBackfill
 ) -> Response[Any]:
@@ -370,7 +370,7 @@ async def start_backfill(
     return Response(view_of(BackfillView, done.backfills[0]), status_code=202)
 
 
-@get("/{schedule_id:str}/backfills", summary="List the backfills of a schedule")
+@get("/{schedule_id}/backfills", summary="List the backfills of a schedule")
 async def list_backfills(
     operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[BackfillView]:
@@ -378,7 +378,7 @@ async def list_backfills(
     return page_of(BackfillView, await operations.backfills.list(schedule_id, limit, cursor=cursor))
 
 
-@get("/{schedule_id:str}/times", summary="Matching times")
+@get("/{schedule_id}/times", summary="Matching times")
 async def list_times(
     operations: ScopedOperations, schedule_id: str, start: Start = None, end: End = None, limit: Times = 10
 ) -> TimesView:
@@ -386,7 +386,7 @@ async def list_times(
     return await operations.schedules.times(schedule_id, start, end, limit)
 
 
-@get("/{schedule_id:str}/runs", summary="List the runs of a schedule")
+@get("/{schedule_id}/runs", summary="List the runs of a schedule")
 async def list_runs(
     operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[RunView]:
@@ -400,7 +400,7 @@ async def list_runs(
     return page_of(RunView, await operations.runs.list(schedule_id, limit, cursor=cursor))
 
 
-@get("/{schedule_id:str}/unstarted", summary="List the slots of a schedule that did not run")
+@get("/{schedule_id}/unstarted", summary="List the slots of a schedule that did not run")
 async def list_unstarted(
     operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[UnstartedView]:
@@ -408,7 +408,7 @@ async def list_unstarted(
     return page_of(UnstartedView, await operations.runs.unstarted_ranges(schedule_id, limit, cursor=cursor))
 
 
-@get("/{schedule_id:str}/versions", summary="List earlier versions of a schedule")
+@get("/{schedule_id}/versions", summary="List earlier versions of a schedule")
 async def list_versions(
     operations: ScopedOperations, schedule_id: str, limit: Limit = 20, cursor: Cursor = None
 ) -> PageView[VersionView]:
@@ -431,5 +431,5 @@ _HANDLERS = [
     patch_schedule, trigger_schedule, pause_schedule, resume_schedule, skip_next, start_backfill, list_backfills,
     list_times, list_runs, list_unstarted, list_versions,
 ]  # fmt: skip
-once_router = Router(f"{API}/once", route_handlers=[run_once], tags=["schedules"])
-schedules_router = Router(f"{API}/schedules", route_handlers=_HANDLERS, tags=["schedules"])
+once_router = Router(f"{API}/once", route_handlers=[run_once], tags=("schedules",))
+schedules_router = Router(f"{API}/schedules", route_handlers=_HANDLERS, tags=("schedules",))

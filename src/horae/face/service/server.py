@@ -31,7 +31,7 @@ from horae.config import Config
 from horae.engine.observer import Observer
 from horae.errors import ConfigError, HoraeError, InvalidInputError
 from horae.face.registrar.registrar import Registrar
-from horae.face.service import make_service
+from horae.face.service import Service
 from horae.face.service.auth import takes_tokens
 from horae.face.service.connection_limit import Connections, Listener
 from horae.face.service.http_protocol import HttpProtocol, in_pieces, tls_options
@@ -134,7 +134,7 @@ async def _serve(
         app.adopt(actions)
     Registrar(app)
     metrics = Metrics()
-    service = make_service(app, config, metrics)  # first: it checks whether it may listen
+    service = Service(app, config, metrics)  # first: it checks whether it may listen
     for observer in (LogObserver(log), metrics, *_traced(config)):
         app.watch(observer)
     connections = Connections()

@@ -4,10 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from litestar import Response, Router, get, post, put
-from litestar.enums import RequestEncodingType
-from litestar.params import BodyKwarg
-
 from horae.app import App, ScopedOperations
 from horae.app.view_base import PageView, page_of, view_of
 from horae.app.views import RunView
@@ -24,20 +20,16 @@ from horae.app.workflow_views import (
     node_view,
 )
 from horae.errors import InvalidInputError
+from horae.face.http.arguments import DescribedAs
+from horae.face.http.responses import Response
+from horae.face.http.routes import Router, get, post, put
 from horae.face.service.caller import Caller
 from horae.face.service.route_helpers import API, Cursor, Limit
 from horae.workflow import json_schema
 from horae.workflow.document import Workflow
 
-WorkflowBody = Annotated[
-    dict[str, Any],
-    BodyKwarg(media_type=RequestEncodingType.JSON, schema_extra={"title": Workflow.__name__}),
-]
-
-LaunchBodyOfRegistrar = Annotated[
-    dict[str, Any],
-    BodyKwarg(media_type=RequestEncodingType.JSON, schema_extra={"title": LaunchInput.__name__}),
-]
+WorkflowBody = Annotated[dict[str, Any], DescribedAs(Workflow)]
+LaunchBodyOfRegistrar = Annotated[dict[str, Any], DescribedAs(LaunchInput)]
 
 
 @get("/workflows", summary="List workflows")
@@ -48,13 +40,13 @@ async def list_workflows(
     return page_of(WorkflowView, await operations.workflows.list(cursor=cursor, limit=limit))
 
 
-@get("/workflows/{workflow_id:str}", summary="The latest version of a workflow")
+@get("/workflows/{workflow_id}", summary="The latest version of a workflow")
 async def get_latest_workflow(operations: ScopedOperations, workflow_id: str) -> WorkflowDocumentView:
     """The owner's workflow, or else the one that all owners share."""
     return view_of(WorkflowDocumentView, await operations.workflows.get(workflow_id))
 
 
-@get("/workflows/{workflow_id:str}/{version:str}", summary="A version of a workflow")
+@get("/workflows/{workflow_id}/{version}", summary="A version of a workflow")
 async def get_workflow(operations: ScopedOperations, workflow_id: str, version: str) -> WorkflowDocumentView:
     """As it was deployed. A version never changes."""
     return view_of(
@@ -62,7 +54,7 @@ async def get_workflow(operations: ScopedOperations, workflow_id: str, version: 
     )
 
 
-@put("/workflows/{workflow_id:str}/{version:str}", summary="Deploy a workflow")
+@put("/workflows/{workflow_id}/{version}", summary="Deploy a workflow")
 async def deploy_workflow(
     own: ScopedOperations, workflow_id: str, version: str, data: WorkflowBody
 ) -> Response[DeployedView]:
@@ -85,7 +77,7 @@ async def validate_workflow(operations: ScopedOperations, data: WorkflowBody) ->
     )
 
 
-@post("/workflows/{workflow_id:str}/runs", summary="Run a workflow", status_code=202)
+@post("/workflows/{workflow_id}/runs", summary="Run a workflow", status_code=202)
 async def launch_workflow(own: ScopedOperations, workflow_id: str, data: LaunchBody | None = None) -> RunView:
     """Now, whatever its triggers say."""
     wanted = data or LaunchBody()
@@ -93,19 +85,19 @@ async def launch_workflow(own: ScopedOperations, workflow_id: str, data: LaunchB
     return view_of(RunView, run)
 
 
-@get("/workflow-schema", summary="The JSON Schema of workflows", media_type="application/json")
+@get("/workflow-schema", summary="The JSON Schema of workflows")
 async def workflow_schema() -> dict[str, Any]:
     """The schema of a workflow's document."""
     return json_schema()
 
 
-@get("/runs/{run_id:str}/nodes", summary="The nodes of a workflow's run")
+@get("/runs/{run_id}/nodes", summary="The nodes of a workflow's run")
 async def get_run_nodes(operations: ScopedOperations, run_id: str) -> WorkflowNodesView:
     """Each with its state, input, output, attempts and times; empty if the run is not of a workflow."""
     return WorkflowNodesView(items=[node_view(each) for each in await operations.workflows.nodes(run_id)])
 
 
-@put("/workflows/{workflow_id:str}/{version:str}", summary="Deploy a workflow, as the registrar has it")
+@put("/workflows/{workflow_id}/{version}", summary="Deploy a workflow, as the registrar has it")
 async def put_workflow(
     own: ScopedOperations, workflow_id: str, version: str, data: WorkflowBody
 ) -> Response[DeployedView]:
@@ -144,10 +136,10 @@ def version_of_path(text: str) -> int:
     return int(text)
 
 
-launcher_router = Router("/", route_handlers=[put_workflow, start_run], tags=["registrar"])
+launcher_router = Router("/", route_handlers=[put_workflow, start_run], tags=("registrar",))
 
 _HANDLERS = [
     list_workflows, get_latest_workflow, get_workflow, deploy_workflow, validate_workflow, launch_workflow, workflow_schema,
     get_run_nodes,
 ]  # fmt: skip
-workflows_router = Router(API, route_handlers=_HANDLERS, tags=["workflows"])
+workflows_router = Router(API, route_handlers=_HANDLERS, tags=("workflows",))
