@@ -34,6 +34,8 @@ def hide_posix() -> None:
         delattr(os, name)
     for name in [each for each in dir(signal) if each.startswith("SIG") and each not in SIGNALS_ELSEWHERE]:
         delattr(signal, name)
+    if hasattr(os, "process_cpu_count"):  # since Python 3.13
+        os.process_cpu_count = os.cpu_count  # as where a process cannot be bound to processors
     for name in ("alarm", "pause", "pthread_kill", "setitimer", "siginterrupt", "sigwait"):
         delattr(signal, name)
 

@@ -13,6 +13,10 @@ from cryptography.x509.oid import NameOID
 
 BEGINS = datetime(2020, 1, 1, tzinfo=UTC)
 ENDS = BEGINS + timedelta(days=365 * 100)
+SIGNS_CERTIFICATES = x509.KeyUsage(
+    digital_signature=False, content_commitment=False, key_encipherment=False, data_encipherment=False, key_agreement=False,
+    key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False,
+)  # fmt: skip
 
 
 class Authority:
@@ -42,6 +46,7 @@ class Authority:
     def _sign(
         self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, authority: bool
     ) -> x509.Certificate:
+        """A certificate with all that Python 3.13 asks for."""
         builder = (
             x509.CertificateBuilder()
             .subject_name(subject)
@@ -53,7 +58,13 @@ class Authority:
             .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
             .add_extension(
                 x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]),
-                critical=False,
+                critical=not subject.rdns,
+            )
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False
             )
         )
+        if authority:
+            builder = builder.add_extension(SIGNS_CERTIFICATES, critical=True)
         return builder.sign(self._key, hashes.SHA256())
