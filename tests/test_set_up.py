@@ -11,11 +11,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tools.set_up import EXTRAS, explained
 
 from tests.support.process import ROOT
-
-sys.path.insert(0, str(ROOT))
-from tools.set_up import EXTRAS, explained
 
 PROJECT = """\
 [build-system]

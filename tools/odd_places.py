@@ -88,13 +88,15 @@ class Checkout:
         self._user = NOT_ROOT if place["user"] == "not root" and os.geteuid() == 0 else None
         self._path = folder / place["folder"] / place["name"]
         self._log = folder / "log"
-        safe = ["git", "-c", f"safe.directory={ROOT}/.git"]
-        self._start([*safe, "clone", "--quiet", str(ROOT), str(self._path)], folder).wait()
+        subprocess.run(["git", "clone", "--quiet", ROOT, self._path], check=True)  # noqa: S603, S607
+        if self._user is not None:
+            for each in (self._path.parent, *self._path.parent.rglob("*")):
+                os.chown(each, self._user, self._user, follow_symlinks=False)
 
-    def _start(self, command: Sequence[str], folder: Path | None = None) -> subprocess.Popen[bytes]:
+    def _start(self, command: Sequence[str]) -> subprocess.Popen[bytes]:
         with self._log.open("ab") as log:
             return subprocess.Popen(  # noqa: S603 - our own commands
-                command, cwd=folder or self._path, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                command, cwd=self._path, env=self._environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 user=self._user, group=self._user, extra_groups=None if self._user is None else (),
             )  # fmt: skip
 
