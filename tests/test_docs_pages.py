@@ -169,7 +169,9 @@ def test_what_is_not_run_is_there_and_has_a_reason():
 
 
 EXAMPLES = """
-import doctest, sys
+import doctest, sys, traceback
+lines = traceback.format_exception_only
+traceback.format_exception_only = lambda *error: ["".join(lines(*error))]  # early Pythons compare the last line alone, a hint
 for page in sys.argv[1:]:
     if doctest.testfile(page, module_relative=False).failed:
         sys.exit(page)

@@ -16,7 +16,7 @@ from tests.support.nodes import end_leases
 from tests.support.process import ROOT, environment, kill
 from tests.support.wait import wait_for
 
-WITHOUT_POSIX = [sys.executable, "-u", "-m", "tests.support.without_posix"]
+WITHOUT_POSIX = [sys.executable, "-m", "tests.support.without_posix"]
 IMPORT_ALL = """
 import billiard, celery.result, distributed.worker  # they know which platform they are on
 from tests.support.without_posix import hide_posix

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -193,7 +194,7 @@ def test_the_version_names_the_time_zone_database():
 
 
 def test_a_closed_pipe_is_no_error():
-    command = f"{sys.executable} -m horae next '* * * * *' -n 1000 | head -n 1"
+    command = f"{shlex.quote(sys.executable)} -m horae next '* * * * *' -n 1000 | head -n 1"
     ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=False)
     assert "Traceback" not in ran.stderr
 
@@ -205,7 +206,7 @@ def test_bytes_that_are_no_text_are_refused_with_a_sentence():
         assert ran.returncode == 2
         assert b"Traceback" not in ran.stderr
     closed = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m horae next --spec - <&-"],
+        ["sh", "-c", f"{shlex.quote(sys.executable)} -m horae next --spec - <&-"],
         capture_output=True,
         timeout=60,
         check=False,

@@ -24,9 +24,10 @@ StartServer = Callable[..., "Server"]
 
 
 def environment(**settings: str) -> dict[str, str]:
-    """The environment of a process that has the default settings, and some others."""
+    """The environment of a process that has the default settings, and some others. It writes at once what it prints."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HORAE_")}
-    return kept | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])} | settings
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
+    return kept | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"} | settings
 
 
 class Process(Protocol):

@@ -62,7 +62,7 @@ def test_without_a_file_for_commands_nothing_is_imported(tmp_path: Path):
 def import_into(database: str, folder: Path) -> Any:
     return answered(
         "import", "crontab", "-", "--commands", "commands.json", "--tz", "UTC", "--database", database,
-        stdin=CRONTAB, folder=folder,
+        stdin=f"HOME={folder}\n{CRONTAB}", folder=folder,  # the user who runs the tests may have none
     )  # fmt: skip
 
 
