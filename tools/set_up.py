@@ -127,10 +127,17 @@ def _run(command: list[str], folder: Path | None = None) -> None:
         if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     }
     ran = subprocess.run(  # noqa: S603 - our own commands
-        command, cwd=folder, env=settings, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
+        command, cwd=folder, env=settings, stdin=subprocess.DEVNULL, close_fds=False, capture_output=True, text=True, errors="replace", check=False
     )  # fmt: skip
     if ran.returncode:
         raise SetupError("\n".join((ran.stderr + ran.stdout).strip().splitlines()[-12:]))
+
+
+def take_turn(root: Path) -> None:
+    """Wait for other targets that are being set up, and for installers that go on although what started them was killed: they inherit the lock."""
+    lock = os.open(root, os.O_RDONLY)
+    os.set_inheritable(lock, True)  # noqa: FBT003 - it takes no keywords
+    fcntl.flock(lock, fcntl.LOCK_EX)
 
 
 def explained(error: str) -> str:
@@ -149,8 +156,7 @@ def main(target: str, root: Path) -> int:
     try:
         if environment.is_ready:
             return 0
-        turn = os.open(root, os.O_RDONLY)  # targets that are made at the same time wait for each other
-        fcntl.flock(turn, fcntl.LOCK_EX)
+        take_turn(root)
         if not environment.is_ready:
             environment.set_up()
     except SetupError as error:
