@@ -231,7 +231,8 @@ def _bounded(schema: Any) -> Any:  # noqa: ANN401 - JSON
     if bounded.get("type") == "integer":
         bounded = {"minimum": -MAX_INTEGER, "maximum": MAX_INTEGER} | bounded
     if isinstance(bounded.get("description"), str):
-        bounded["description"] = bounded["description"].replace("``", "`").replace("`None`", "`null`")
+        text = inspect.cleandoc(bounded["description"])  # before Python 3.13, that of a class is indented
+        bounded["description"] = text.replace("``", "`").replace("`None`", "`null`")
     return bounded
 
 
