@@ -109,7 +109,7 @@ class Checkout:
     @contextlib.contextmanager
     def running(self) -> Iterator[None]:
         """What ``make run`` starts, which must end in order."""
-        self._start(["make", "run"])
+        running = self._start(["make", "run"])
         for _ in range(600):
             time.sleep(0.1)
             with contextlib.suppress(OSError), urllib.request.urlopen(f"http://127.0.0.1:{PORT}/readyz"):
@@ -126,6 +126,7 @@ class Checkout:
                         and (each / "cwd").resolve() == self._path
                     ):
                         os.kill(int(each.name), signal.SIGINT)
+            running.wait()
 
     def tell(self, *, passed: bool) -> None:
         """Say the last line of the tests, which tests failed, and where to read why."""

@@ -272,7 +272,10 @@ def test_a_trigger_names_its_run_and_two_are_two(service: Server):
 def test_a_backfill_can_be_tried_dry_watched_and_cancelled(service: Server):
     created = create(service, action="slow", spec="* * * * *", policies={"overlap": "buffer_all"})
     path = f"/schedules/{created['id']}/backfills"
-    body = {"start": "2026-01-01T00:00:00Z", "end": "2026-02-01T00:00:00Z"}  # more than are made before it is cancelled
+    body = {
+        "start": "2026-01-01T00:00:00Z",
+        "end": "2026-02-01T00:00:00Z",
+    }  # more than are made before it is cancelled
     dry = service.ask("POST", path, body | {"dry_run": True})
     assert (dry.status_code, dry.json()) == (
         200, {"slots": 44_641, "first": "2026-01-01T00:00:00Z", "last": "2026-02-01T00:00:00Z"},

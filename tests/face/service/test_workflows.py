@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from tests.face.cli.command import horae
-from tests.support.process import Server
+from tests.support.process import Server, StartServer
 from tests.support.tokens import SECRET, bearer
 from tests.support.wait import wait_for
 
@@ -376,7 +376,8 @@ def test_expressions_without_end_memory_or_measure_fail_their_node_and_nothing_e
 
 
 @pytest.mark.contract("CRON-05", "CRON-22")
-def test_a_run_outlives_its_version_and_its_server(service: Server):
+def test_a_run_outlives_its_version_and_its_server(start: StartServer):
+    service = start(HORAE_JWT_SECRET=SECRET)
     nodes = [START, node("a", "ping"), node("b", "nap"), END]
     edges = [{"source": a["id"], "target": b["id"]} for a, b in pairwise(nodes)]
     run_id = launch(service, "lasting", nodes, edges)
@@ -384,12 +385,9 @@ def test_a_run_outlives_its_version_and_its_server(service: Server):
     assert put(service, "lasting/2", chain(START, node("c", "ping"))).status_code == 201
     before = service.get(f"/runs/{run_id}/nodes", headers=ALICE)["items"][1]
     service.end(signal.SIGKILL)
-    again = Server(service.database, HORAE_JWT_SECRET=SECRET)
-    try:
-        run = ended(again, run_id)
-        assert (run["status"], run["input"]["version"], run["result"]["x"]["pong"]) == ("succeeded", 1, None)
-        assert again.get(f"/runs/{run_id}/nodes", headers=ALICE)["items"][1] == before  # it was not repeated
-        newest = again.ask("POST", "/workflows/lasting/runs", {}, headers=ALICE).json()["id"]
-        assert ended(again, newest)["input"]["version"] == 2
-    finally:
-        again.end(signal.SIGKILL)
+    again = start(service.database, HORAE_JWT_SECRET=SECRET)
+    run = ended(again, run_id)
+    assert (run["status"], run["input"]["version"], run["result"]["x"]["pong"]) == ("succeeded", 1, None)
+    assert again.get(f"/runs/{run_id}/nodes", headers=ALICE)["items"][1] == before  # it was not repeated
+    newest = again.ask("POST", "/workflows/lasting/runs", {}, headers=ALICE).json()["id"]
+    assert ended(again, newest)["input"]["version"] == 2

@@ -268,9 +268,14 @@ async def _until_asked(app: App, server: uvicorn.Server, listener: socket.socket
     _end_on_signals(app, server, _GRACE + wait_ms / 1000 + LEAVING)
     answering = asyncio.create_task(server.serve(sockets=[listener]), name="horae:answer")
     keeping_time = asyncio.create_task(app.serve(), name="horae:run")
-    await asyncio.wait({answering, keeping_time}, return_when=asyncio.FIRST_COMPLETED)
-    server.should_exit = True
-    await answering
+    try:
+        await asyncio.wait({answering, keeping_time}, return_when=asyncio.FIRST_COMPLETED)
+        server.should_exit = True
+        await answering
+    except asyncio.CancelledError:  # a second signal: the listener is closed next, so nothing may use it
+        answering.cancel()
+        await asyncio.gather(answering, return_exceptions=True)
+        raise
     keeping_time.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await keeping_time
