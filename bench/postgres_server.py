@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import re
+import shlex
 import shutil
 import tempfile
 import warnings
@@ -45,10 +45,10 @@ def create_system_user(name: str) -> int:
 
 
 def place_programs(versions: dict[int, Path]) -> None:
-    """Copy PostgreSQL's programs to where the shell can start them: they call each other by their path in double quotes."""
+    """Copy PostgreSQL's programs to where a shell can start them: some are called by their path without quotes, or in double ones."""
     for version, programs in versions.items():
         package = programs.parents[1]  # in it is a folder for each version, beside it that of their libraries
-        if not re.search(r'["$`\\]', str(package)):
+        if shlex.quote(str(package)) == str(package):
             continue
         name = hashlib.sha256(str(package).encode()).hexdigest()[:12]
         copied = Path(tempfile.gettempdir()) / f"horae-postgres-{os.geteuid()}-{name}"
