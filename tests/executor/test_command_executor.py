@@ -16,7 +16,7 @@ from horae import Config
 from horae.errors import ConfigError
 from horae.executor import command_executor
 from horae.executor.command_executor import Command, CommandExecutor, read_commands
-from horae.model import AttemptResult, schedule_key
+from horae.model import AttemptResult, Reason, schedule_key
 from tests.executor.harness import RUN, TREE, Attempts, gone, is_alive
 from tests.support.wait import wait_until
 
@@ -248,6 +248,17 @@ print("done")
         assert result(await make(python(code, str(tmp_path))))["stdout"] == "done\n"
     finally:
         os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+async def test_a_command_whose_node_loses_its_lease_is_killed_before_the_lease_ends(tmp_path: Path):
+    tree = Tree(tmp_path, "stubborn", terminate=600_000)
+    await tree.begin()
+    tree.attempts.worker.stop_all(
+        Reason.CRASHED, 300
+    )  # the rest of the lease, and much less than it may take otherwise
+    ended = await tree.attempts.end()
+    assert (ended.ending, ended.reason) == ("stopped", "crashed")
+    await gone(*tree.pids)
 
 
 @pytest.mark.parametrize("how", ["cancel", "terminate"])

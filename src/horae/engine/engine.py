@@ -126,8 +126,8 @@ class Engine:
         self._worker.enforce()
         return self._config.tick_ms / 1000
 
-    def _stop_all(self) -> None:
-        self._worker.stop_all(Reason.CRASHED)
+    def _stop_all(self, seconds: float) -> None:
+        self._worker.stop_all(Reason.CRASHED, seconds * 1000)
         if self._observers:
             self._observers.tell(lambda each: each.lost_lease())
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
 from collections.abc import Callable
@@ -20,7 +21,8 @@ STOPPING = 0.2
 class Membership:
     """Joins the nodes of a database, renews the lease, and knows when it has ended.
 
-    ``actions`` says what this node can run; ``on_lost`` is called once when a lease is lost, to stop what runs under it.
+    ``actions`` says what this node can run; ``on_lost`` is called once when a lease is lost, to stop what runs under it, with
+    the seconds until another node may attempt it.
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class Membership:
         *,
         tzdata: str,
         actions: Callable[[], tuple[str, ...]],
-        on_lost: Callable[[], None],
+        on_lost: Callable[[float], None],
     ) -> None:
         self._store = store
         self._clock = clock
@@ -48,6 +50,7 @@ class Membership:
         self._name = ""
         self._registered_actions: tuple[str, ...] = ()
         self._lease_until = 0.0  # by the monotonic clock; the rest of the lease is for stopping
+        self._ends_at = 0.0  # the end of the whole lease
         self._lost = True  # what ran under an earlier lease was stopped
 
     @property
@@ -92,6 +95,8 @@ class Membership:
     async def renew(self, now: int) -> None:
         """Renew the lease, or rejoin under a new epoch if it expired."""
         if not await self.extend():
+            if self._store.lease is not None:
+                self._ends_at = 0.0  # another node may have taken over
             self.lose()
             await self.join(now)
             return
@@ -109,8 +114,8 @@ class Membership:
 
     def _extend(self, begun: float) -> None:
         """Count the lease from the moment of the request, by the monotonic clock."""
-        lease = self._store.lease
-        self._lease_until = float("inf") if lease is None else begun + lease * (1 - STOPPING)
+        lease = math.inf if self._store.lease is None else self._store.lease
+        self._lease_until, self._ends_at = begun + lease * (1 - STOPPING), begun + lease
         self._lost = False
 
     def check(self) -> float | None:
@@ -130,4 +135,4 @@ class Membership:
         self._lease_until = 0.0
         if not self._lost:
             self._lost = True
-            self._on_lost()
+            self._on_lost(max(self._ends_at - self._clock.monotonic(), 0))

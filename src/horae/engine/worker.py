@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
@@ -227,11 +228,12 @@ class Worker:
         cancel_ms = milliseconds(attempt.timeouts.cancel)
         self._stop(key, attempt, run.stop, self._terminate_ms if run.stop == "terminate" else cancel_ms)
 
-    def stop_all(self, reason: Reason) -> None:
+    def stop_all(self, reason: Reason, within_ms: float = math.inf) -> None:
         """Terminate every attempt, because this program ends or has lost its lease."""
+        grace_ms = int(min(self._terminate_ms, within_ms))
         for key, attempt in list(self._attempts.items()):
             attempt.reason = reason
-            self._stop(key, attempt, "terminate", self._terminate_ms)
+            self._stop(key, attempt, "terminate", grace_ms)
 
     def _stop(self, key: Key, attempt: RunningAttempt, how: str, grace_ms: int) -> None:
         attempt.stop = how
