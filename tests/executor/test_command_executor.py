@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pytest
 
 from horae import Config
 from horae.errors import ConfigError
-from horae.executor import command_executor
+from horae.executor import command_executor, supervisor
 from horae.executor.command_executor import Command, CommandExecutor, read_commands
 from horae.model import AttemptResult, Reason, schedule_key
 from tests.executor.harness import RUN, TREE, Attempts, gone, is_alive
@@ -36,6 +37,14 @@ async def make(executor: CommandExecutor, **more: Any) -> AttemptResult:
 def result(ended: AttemptResult) -> Any:
     assert ended.ending == "returned", ended.failure
     return json.loads(ended.result or "null")
+
+
+@pytest.fixture(autouse=True)
+async def no_supervisors() -> AsyncIterator[None]:
+    """Those of a test end with its event loop."""
+    yield
+    for each in list(supervisor._supervisors):
+        await each.close()
 
 
 # What it finds
@@ -148,7 +157,8 @@ class Tree:
     def __init__(self, folder: Path, manner: str, **more: Any) -> None:
         (folder / "tree.py").write_text(TREE)
         self.folder = folder
-        self.attempts = Attempts(python(TREE, str(folder), manner, "2"), **more)
+        self.executor = python(TREE, str(folder), manner, "2")
+        self.attempts = Attempts(self.executor, **more)
 
     @property
     def pids(self) -> list[int]:
@@ -216,6 +226,7 @@ async def test_a_command_that_was_given_up_is_killed_all_the_same(tmp_path: Path
     tree.attempts.pass_time(5000)
     assert (await tree.attempts.end()).failure == "it did not stop when it was asked to"
     await gone(*tree.pids)
+    await tree.executor.close()
     await wait_until(lambda: asyncio.all_tasks() == {asyncio.current_task()})  # its end was noticed
 
 
@@ -259,6 +270,19 @@ async def test_a_command_whose_node_loses_its_lease_is_killed_before_the_lease_e
     ended = await tree.attempts.end()
     assert (ended.ending, ended.reason) == ("stopped", "crashed")
     await gone(*tree.pids)
+
+
+async def test_what_runs_when_a_program_ends_is_killed(tmp_path: Path):
+    tree = Tree(tmp_path, "stubborn")
+    await tree.begin()
+    await tree.executor.close()
+    await gone(*tree.pids)
+
+
+async def test_a_command_has_its_own_descriptors_only():
+    assert result(await make(python("import os; print(os.listdir('/proc/self/fd'))")))["stdout"] == (
+        "['0', '1', '2', '3']\n"  # the last one is of the folder that is listed
+    )
 
 
 @pytest.mark.parametrize("how", ["cancel", "terminate"])

@@ -57,6 +57,7 @@ from horae.executor.graph_executor import GraphExecutor
 from horae.executor.graph_provider_port import GraphProvider, GraphRouter
 from horae.executor.port import Executor
 from horae.executor.secret_sealing import Sealer
+from horae.executor.supervisor import Supervisor
 from horae.model import Node
 from horae.store.flow_queries import FlowRecords
 from horae.store.port import Filter, Transaction
@@ -125,14 +126,13 @@ class App:
             self.functions, self.config.secret_key, read_permissions(self.config), self._limited_store
         )
         self.worker = Worker(
-            self.executors,
-            self._wake_ended,
-            lambda: int(self.clock.monotonic() * 1000),
-            self._shared_clock.now,
-            concurrency=self.config.concurrency,
-            terminate_ms=self.config.terminate_ms,
+            self.executors, self._wake_ended, lambda: int(self.clock.monotonic() * 1000), self._shared_clock.now,
+            concurrency=self.config.concurrency, terminate_ms=self.config.terminate_ms,
+        )  # fmt: skip
+        self._supervisor = Supervisor(self._store.locks)
+        self.engine = Engine(
+            self._store, self.worker, self.clock, self.config, on_extended=self._supervisor.extend
         )
-        self.engine = Engine(self._store, self.worker, self.clock, self.config)
         self.flow_host = FlowHost()
         """The flows that this process hosts."""
         self.engine.add_decider(partial(FlowDecider, host=self.flow_host))
@@ -259,7 +259,7 @@ class App:
 
     def use_builtin(self, address: str = "") -> None:
         """Add the executors that every service has. ``address`` is where external workers report to."""
-        for executor in builtin_executors(self.config, self.now, address):
+        for executor in builtin_executors(self.config, self.now, address, self._supervisor):
             self.use(executor)
         sealer = Sealer(self.config.secret_key)
         memory = GraphMemoryTable(self._limited_store, self.now, sealer, seals=bool(self.config.secret_key))

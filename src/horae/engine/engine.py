@@ -42,6 +42,7 @@ class Engine:
         config: Config,
         *,
         tzdata: str = TZDATA_VERSION,
+        on_extended: Callable[[float], None] | None = None,
     ) -> None:
         self._store = store
         self._worker = worker
@@ -49,7 +50,13 @@ class Engine:
         self._config = config
         self._observers = Observers(clock.monotonic)
         self._membership = Membership(
-            store, clock, config, tzdata=tzdata, actions=lambda: worker.actions, on_lost=self._stop_all
+            store,
+            clock,
+            config,
+            tzdata=tzdata,
+            actions=lambda: worker.actions,
+            on_lost=self._stop_all,
+            on_extended=on_extended,
         )
         self._services = NodeServices(store, worker, self._membership, self._observers, clock, config)
         self._deciders: list[Decider] = [ScheduleDecider(self._services)]

@@ -16,13 +16,16 @@ from horae.store.port import Store
 
 STOPPING = 0.2
 """The last part of a lease, in which attempts must stop: at its end another node may attempt them."""
+KILLING = 0.02
+"""The last part of a lease, in which processes are killed that the node has not stopped itself, because it stands still."""
 
 
 class Membership:
     """Joins the nodes of a database, renews the lease, and knows when it has ended.
 
-    ``actions`` says what this node can run; ``on_lost`` is called once when a lease is lost, to stop what runs under it, with
-    the seconds until another node may attempt it.
+    ``actions`` says what this node can run. ``on_lost`` is called once when a lease is lost, to stop what runs under it, with the seconds
+    until another node may attempt it. ``on_extended`` is called when a lease is extended, with the monotonic time at which what the node
+    started is killed, even if the node stands still.
     """
 
     def __init__(
@@ -34,6 +37,7 @@ class Membership:
         tzdata: str,
         actions: Callable[[], tuple[str, ...]],
         on_lost: Callable[[float], None],
+        on_extended: Callable[[float], None] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -41,6 +45,7 @@ class Membership:
         self._tzdata = tzdata
         self._actions = actions
         self._on_lost = on_lost
+        self._on_extended = on_extended
         self.epoch = 0
         """The number under which this node claims; a new one each time it joins."""
         self.superseded = False
@@ -117,6 +122,8 @@ class Membership:
         lease = math.inf if self._store.lease is None else self._store.lease
         self._lease_until, self._ends_at = begun + lease * (1 - STOPPING), begun + lease
         self._lost = False
+        if self._on_extended is not None:
+            self._on_extended(begun + lease * (1 - KILLING))
 
     def check(self) -> float | None:
         """In how many seconds the lease ends; ``None`` if it has ended, and what ran under it was stopped."""

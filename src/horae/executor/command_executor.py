@@ -1,13 +1,16 @@
-"""Commands as actions: programs that the operator named, each in its own process group, which ends with its run."""
+"""Commands as actions: programs that the operator named, each in its own process group, which ends with its run, or with its node."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import re
+import shutil
 import signal
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,6 +21,7 @@ from horae.executor.attempt_context import Context
 from horae.executor.operator_files import read_named
 from horae.executor.port import Executor
 from horae.executor.stored_output import MAX_RESULT_LENGTH, text_of
+from horae.executor.supervisor import Supervisor
 from horae.spec.duration import Duration, DurationFields, milliseconds
 
 TIME_TO_STOP_MS = 5000
@@ -30,6 +34,8 @@ SHOWN_OF_STDERR = 2000
 _HAS_GROUPS = hasattr(os, "killpg")
 _SIGKILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 """Only POSIX has process groups and this signal. Elsewhere only the command itself ends, and at once."""
+_GATE = ("/bin/sh", "-c", 'read -r gate && unset PWD OLDPWD && exec "$@"', "sh")
+"""A command begins when a line comes, without the variables that a shell sets. If its node dies before, it never does."""
 _INHERITED = ("PATH", "HOME", "LANG")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -70,9 +76,12 @@ class CommandExecutor(Executor):
     kind = "command"
     for_nodes = True
 
-    def __init__(self, commands: Mapping[str, Command], output_limit: int) -> None:
+    def __init__(
+        self, commands: Mapping[str, Command], output_limit: int, supervisor: Supervisor | None = None
+    ) -> None:
         self._commands = {f"{self.kind}:{name}": command for name, command in commands.items()}
         self._limit = output_limit
+        self._supervisor = supervisor or Supervisor()
 
     def actions(self) -> Collection[str]:
         """``command:NAME`` for each command."""
@@ -81,7 +90,7 @@ class CommandExecutor(Executor):
     async def run(self, context: Context) -> dict[str, Any]:
         """Run the command to its end. To stop it, its process group gets SIGTERM, some time, and then SIGKILL."""
         command, name = self._commands[context.action], context.action.removeprefix(f"{self.kind}:")
-        child = _Child(command, _environment(command, context), self._limit)
+        child = _Child(command, _environment(command, context), self._limit, self._supervisor)
         life = asyncio.create_task(child.live(msgspec.json.encode(context.input)), name=context.action_id)
         timeout_ms = milliseconds(command.timeout)
         try:
@@ -93,6 +102,10 @@ class CommandExecutor(Executor):
             await child.end(life, TIME_TO_STOP_MS / 1000)
             raise TimeoutError(f'the command "{name}" took longer than {command.timeout}')
         return _result(name, child, life.result())
+
+    async def close(self) -> None:
+        """Kill what still runs."""
+        await self._supervisor.close()
 
 
 def _result(name: str, child: _Child, code: int) -> dict[str, Any]:
@@ -141,6 +154,19 @@ def _environment(command: Command, context: Context) -> dict[str, str]:
     return inherited | command.environment | own
 
 
+def _check_program(command: Command, environment: Mapping[str, str]) -> None:
+    """Raise the ``OSError`` of a folder or program that is not there: the shell at the gate would only write about it."""
+    program, folder = command.argv[0], Path(command.folder)
+    if not folder.is_dir():
+        missing = errno.ENOTDIR if folder.exists() else errno.ENOENT
+        raise OSError(missing, os.strerror(missing), command.folder)
+    named = str((folder / program).absolute()) if "/" in program else program
+    places = os.pathsep.join(str(folder / each) for each in os.get_exec_path(environment))
+    if shutil.which(named, path=places) is None:
+        missing = errno.EACCES if shutil.which(named, os.F_OK, places) else errno.ENOENT
+        raise OSError(missing, os.strerror(missing), program)
+
+
 class _Output:
     """The output of a process: all of it is read, so that the process never blocks; its beginning or end is kept."""
 
@@ -160,7 +186,10 @@ class _Output:
 class _Child(asyncio.SubprocessProtocol):
     """A process that leads a group, from its start until nothing of the group is left."""
 
-    def __init__(self, command: Command, environment: dict[str, str], limit: int) -> None:
+    def __init__(
+        self, command: Command, environment: dict[str, str], limit: int, supervisor: Supervisor
+    ) -> None:
+        self._supervisor = supervisor
         self._command = command
         self._environment = environment
         self._transport: asyncio.SubprocessTransport | None = None
@@ -184,22 +213,40 @@ class _Child(asyncio.SubprocessProtocol):
         self._transport = transport = await self._start()
         if self._signal is not None:
             self._send(self._signal)
+        try:
+            await self._begin(transport, given)
+            await self._exited.wait()
+        finally:
+            self._send(_SIGKILL)  # processes that it left behind end with it
+            if _HAS_GROUPS:
+                self._supervisor.end(transport.get_pid())
+            with contextlib.suppress(TimeoutError):  # a process that left the group may hold them open
+                await asyncio.wait_for(self._closed.wait(), LEFT_OPEN)
+            transport.close()
+            await self._closed.wait()
+        return transport.get_returncode() or 0
+
+    async def _begin(self, transport: asyncio.SubprocessTransport, given: bytes) -> None:
+        """Open the gate when the group is sure to end with this node, and give the command its input."""
         stdin = transport.get_pipe_transport(0)
         assert isinstance(stdin, asyncio.WriteTransport)  # noqa: S101 - it was asked for
+        if _HAS_GROUPS:
+            try:
+                await self._supervisor.begin(transport.get_pid())
+            except OSError as error:
+                reason = f"cannot start the command: its supervisor does not answer: {error!r}"
+                raise NotStartedError(reason) from None
+            stdin.write(b"\n")
         stdin.write(given)
         stdin.write_eof()
-        await self._exited.wait()
-        self._send(_SIGKILL)  # processes that it left behind end with it
-        with contextlib.suppress(TimeoutError):  # a process that left the group may hold them open
-            await asyncio.wait_for(self._closed.wait(), LEFT_OPEN)
-        transport.close()
-        await self._closed.wait()
-        return transport.get_returncode() or 0
 
     async def _start(self) -> asyncio.SubprocessTransport:
         try:
+            if _HAS_GROUPS:
+                _check_program(self._command, self._environment)
             transport, _ = await asyncio.get_running_loop().subprocess_exec(
                 lambda: self,
+                *(_GATE if _HAS_GROUPS else ()),
                 *self._command.argv,
                 env=self._environment,
                 cwd=self._command.folder or None,

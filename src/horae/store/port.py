@@ -162,6 +162,10 @@ class Store(ABC):
         self.is_away = False
         _log.info("the database answers again")
 
+    def locks(self) -> Collection[int]:
+        """The descriptors of the locks that show that the nodes of this process are alive; copies show it as well."""
+        return ()
+
     @property
     def gone(self) -> bool:
         """Whether the database that was opened was deleted or replaced, so that nothing can be decided on it."""

@@ -265,6 +265,9 @@ class SqliteStore(Store):
             reason = "a process that works on a database which was deleted holds the lock of this node"
             raise StoreUnavailableError(reason) from None
 
+    def locks(self) -> list[int]:
+        return [lock.descriptor for lock in self._node_locks.values() if lock is not None]
+
     async def renew(self, epoch: int) -> bool:
         """Check the node's lock: it needs no renewal, but is void once its file or the database was deleted."""
         if epoch not in self._node_locks or self.gone:

@@ -3,7 +3,7 @@
 It is a ``flock``, which belongs to the open file: two stores in one process exclude each other, and testing the lock of another node
 releases nothing. (A POSIX record lock belongs to the process, and does neither.) Two weaknesses of ``flock`` are handled here. A forked
 child inherits it, and would hold it after its parent died: so the child closes its copy at once, and an executed program never gets one.
-And it stays on a deleted file, where no other process finds it: so the locked file is compared with the file at its path.
+Only the supervisor of commands is given a copy, with which it holds the lock until they have ended. And it stays on a deleted file, where no other process finds it: so the locked file is compared with the file at its path.
 
 Only POSIX has it. Elsewhere there is a lease instead: :mod:`horae.store.sqlite.leased_store`.
 """
@@ -42,29 +42,29 @@ class NodeLock:
     def __init__(self, path: str) -> None:
         """Take the lock; ``BlockingIOError`` if another process has it."""
         self._path = path
-        self._descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        self.descriptor = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
         try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BaseException:
-            os.close(self._descriptor)
+            os.close(self.descriptor)
             raise
-        _held.add(self._descriptor)
+        _held.add(self.descriptor)
 
     @property
     def holds(self) -> bool:
         """Whether other processes see it: its file still exists, and this process, not its parent, took the lock."""
-        if self._descriptor not in _held:
+        if self.descriptor not in _held:
             return False
         try:
-            return os.path.samestat(os.fstat(self._descriptor), Path(self._path).stat())
+            return os.path.samestat(os.fstat(self.descriptor), Path(self._path).stat())
         except OSError:
             return False
 
     def release(self) -> None:
         """Release it; the file stays, and shows that the node is dead."""
-        if self._descriptor in _held:
-            _held.remove(self._descriptor)
-            os.close(self._descriptor)
+        if self.descriptor in _held:
+            _held.remove(self.descriptor)
+            os.close(self.descriptor)
 
 
 def is_held(path: str) -> bool | None:
