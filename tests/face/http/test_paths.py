@@ -51,6 +51,6 @@ def test_any_other_path_leads_nowhere(path: str):
 def test_a_route_is_declared_once():
     tree = paths()
     tree.add("/s", "POST", "another method")
-    assert tree.find("/s")[0].allowed == "GET, OPTIONS, POST"
+    assert tree.find("/s")[0].allowed == "GET, HEAD, OPTIONS, POST"
     with pytest.raises(ValueError, match="is declared twice"):
         tree.add("/s/{other}", "GET", "the same place")

@@ -477,14 +477,35 @@ def test_a_whole_number_may_be_written_with_a_point(server: Server):
 
 
 def test_methods_that_are_not_there(server: Server):
-    for method in ("PUT", "PATCH", "DELETE", "HEAD", "TRACE", "FROB"):
+    for method in ("PUT", "PATCH", "DELETE", "TRACE", "FROB"):
         answer = server.ask(method, "/schedules")
         assert answer.status_code == 405, method
-        assert set(answer.headers["allow"].split(", ")) == {"GET", "POST", "OPTIONS"}
+        assert set(answer.headers["allow"].split(", ")) == {"GET", "HEAD", "POST", "OPTIONS"}
     answer = server.ask("OPTIONS", "/schedules/there")
     assert answer.status_code == 204
-    assert answer.headers["allow"] == "DELETE, GET, OPTIONS, PATCH, PUT"
+    assert answer.headers["allow"] == "DELETE, GET, HEAD, OPTIONS, PATCH, PUT"
     assert "access-control-allow-origin" not in answer.headers
+
+
+def test_the_head_of_every_answer_can_be_asked_for(server: Server):
+    paths = (
+        "/healthz",
+        "/metrics",
+        "/openapi.json",
+        "/api/v1/schedules",
+        "/api/v1/schedules/nothing",
+        "/console",
+    )
+    for path in paths:
+        head, whole = server.client.head(path), server.client.get(path)
+        assert head.content == b""
+        assert (head.status_code, head.headers["content-type"]) == (
+            whole.status_code,
+            whole.headers["content-type"],
+        )
+    endless = server.client.head("/console", headers={"Accept": "text/event-stream"})
+    assert (endless.headers["content-type"], endless.content) == ("text/event-stream; charset=utf-8", b"")
+    assert server.client.head("/api/v1/runs/x/cancel").status_code == 405
 
 
 @pytest.mark.contract("CRON-19")

@@ -14,23 +14,29 @@ Send = Callable[[Message], Awaitable[None]]
 
 
 def request_of(scope: Message, receive: Receive, max_body: int) -> Request:
-    """The request that a server received."""
+    """The request that a server received. One for the head of an answer is answered as one for the whole."""
     client = scope.get("client")
     return Request(
-        scope["method"], scope["raw_path"].decode("latin-1"), scope["query_string"], scope["headers"],
+        "GET" if scope["method"] == "HEAD" else scope["method"], scope["raw_path"].decode("latin-1"), scope["query_string"], scope["headers"],
         receive=receive, max_body=max_body, scheme=scope["scheme"], client=client[0] if client else "", state=scope.get("state"),
     )  # fmt: skip
 
 
-async def send_response(response: Response[Any], receive: Receive, send: Send) -> None:
-    """Send an answer; a stream until it ends, or the client leaves."""
+async def send_response(
+    response: Response[Any], receive: Receive, send: Send, *, head_only: bool = False
+) -> None:
+    """Send an answer, or its head; a stream until it ends, or the client leaves."""
     head = {
         "type": "http.response.start",
         "status": response.status_code,
         "headers": response.raw_headers(),
     }
     await send(head)
-    if isinstance(response, Stream):
+    if head_only:
+        await send(_part(b"", more_body=False))
+        if isinstance(response, Stream):
+            await response.parts.aclose()
+    elif isinstance(response, Stream):
         await _send_parts(response, receive, send)
     else:
         await send(_part(response.content if response.has_body else b"", more_body=False))

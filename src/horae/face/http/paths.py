@@ -33,7 +33,8 @@ class Place(Generic[E]):
     @property
     def allowed(self) -> str:
         """The methods that are answered here, for the header ``Allow``."""
-        return ", ".join(sorted({*self.endpoints, "OPTIONS"}))
+        head = {"HEAD"} if "GET" in self.endpoints else set()
+        return ", ".join(sorted({*self.endpoints, *head, "OPTIONS"}))
 
 
 class Paths(Generic[E]):

@@ -46,7 +46,7 @@ ROUTERS = (
     flows_router, workflows_router, internal_router, registrar_router, launcher_router, system_router,
 )  # fmt: skip
 """The routes of the API, and those beside it."""
-SAFE = ("GET", "HEAD", "OPTIONS")
+SAFE = ("GET", "OPTIONS")
 """The methods that change nothing. Other routes that change nothing have the mark ``READS``."""
 
 
@@ -123,7 +123,7 @@ class Service:
         begun = self._app.clock.monotonic()
         request = request_of(scope, receive, self._config.body_limit)
         response = await self.answer(request)
-        await send_response(response, receive, send)
+        await send_response(response, receive, send, head_only=scope["method"] == "HEAD")
         seconds = self._app.clock.monotonic() - begun
         self._report_limits.count(request, response.status_code)
         route = None if request.route is None else request.route.path
