@@ -119,7 +119,8 @@ def main() -> None:
         asyncio.run(prepare(config))
         serve(config, "examples.living", flows=["examples.living_flow"])
     except ListenError as error:
-        report(ListenError(error.details["address"], error.details["reason"], hint="PORT=8421 make run"))
+        other = 8422 if config.port == 8421 else 8421
+        report(ListenError(error.details["address"], error.details["reason"], hint=f"PORT={other} make run"))
         sys.exit(2)
     except HoraeError as error:  # a sentence, and no traceback
         report(error)

@@ -11,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from tools.set_up import EXTRAS, explained
+from tools.set_up import EXTRAS, Environment, explained
 
 from tests.support.process import ROOT
 
@@ -111,22 +111,41 @@ def test_each_target_adds_what_it_needs_and_a_change_is_noticed(project: Project
     hidden.rename(project.wheels)
     assert "making .venv anew: it was left unfinished" in project.set_up("bench")
     assert project.has("small", "benchpart")
-    (project.folder / ".venv/made-by").write_text("Python 3.10 on another machine")
-    (project.folder / "pyproject.toml").write_text(PROJECT.replace('"1"', '"2"'))
-    assert "making .venv anew: it was made by Python 3.10 on another machine" in project.set_up("run")
-    assert project.has("small", "servicepart")
+    assert_noticed(project)
+
+
+def assert_noticed(project: Project) -> None:
+    """What may happen to an environment, and why it is then made anew."""
+    venv, bench = project.folder / ".venv", Environment(project.folder, "bench")
+    assert bench.fault() is None
+    made_by = (venv / "made-by").read_text("utf-8")
+    (venv / "made-by").write_text("Python 3.10 on another machine")
+    assert bench.fault() == "was made by Python 3.10 on another machine"
+    (venv / "made-by").write_text(made_by, "utf-8")
+    [package] = venv.glob("lib/python*/site-packages/benchpart.py")
+    package.unlink()
+    assert (bench.fault(), bench.is_ready) == ("has lost benchpart.py", False)
+    (venv / "bin" / "python").unlink()
+    assert bench.fault() == "has lost its interpreter"
+    shutil.rmtree(venv)
+    venv.write_text("what another program left here")
+    assert (bench.fault(), bench.is_ready) == ("is no folder", False)
+    venv.unlink()
+    venv.symlink_to("nothing")
+    assert (bench.fault(), bench.is_ready) == ("is no folder", False)
 
 
 @pytest.mark.long
 def test_killed_at_any_moment_the_next_one_makes_it_whole(project: Project):
     """Each begins with what the one before, which was killed, has left."""
+    (project.folder / ".venv").symlink_to("nothing")
     begun = time.perf_counter()
-    assert "exit status" not in project.set_up("run")
+    assert "making .venv anew: it is no folder" in project.set_up("run")
     whole = time.perf_counter() - begun
-    for tenth in (9, 2, 6, 1, 8, 4, 10, 3, 7, 5):
+    for part in (0.9, 0.1, 0.6, 0.05, 0.75, 0.4, 0.2, 0.5, 0.3, 0.15):
         (project.folder / ".venv/ready-run").unlink(missing_ok=True)
         process = project.begin("run")
-        time.sleep(whole * tenth / 10)
+        time.sleep(whole * part)
         process.kill()
         process.communicate()
         if (project.folder / ".venv/ready-run").exists() and not (

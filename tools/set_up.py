@@ -45,8 +45,22 @@ class Environment:
     @property
     def is_ready(self) -> bool:
         """Whether everything is installed, from the present requirements."""
-        stamp = _text(self._ready) == self._stamp()
-        return stamp and not self._unfinished.exists() and os.access(self.python, os.X_OK)
+        return self._is_installed and self.fault() is None
+
+    @property
+    def _is_installed(self) -> bool:
+        return (_text(self._ready) or "").partition("\n")[0] == self._stamp()
+
+    @property
+    def _missing(self) -> list[str]:
+        """What was installed for the target, and is gone."""
+        if not self._is_installed:
+            return []
+        kept = set(self._installed())
+        return [each for each in (_text(self._ready) or "").splitlines()[1:] if each not in kept]
+
+    def _installed(self) -> list[str]:
+        return sorted(each.name for each in self.folder.glob("lib/python*/site-packages/*"))
 
     def _stamp(self) -> str:
         """What decides which packages are installed, and whether they work here."""
@@ -62,18 +76,25 @@ class Environment:
 
     def fault(self) -> str | None:
         """Why the environment must be made anew, if it must."""
+        if not self.folder.is_dir():
+            return "is no folder"
         if self._unfinished.exists():
             return "was left unfinished"
         made_by = _text(self._made_by)
         if made_by != self._maker():
             return f"was made by {made_by or 'another program'}"
-        return None if os.access(self.python, os.X_OK) else "has lost its interpreter"
+        if not os.access(self.python, os.X_OK):
+            return "has lost its interpreter"
+        return f"has lost {', '.join(missing[:3])}" if (missing := self._missing) else None
 
     def set_up(self) -> None:
         """Install what the target needs."""
-        if self.folder.exists() and (fault := self.fault()):
+        if os.path.lexists(self.folder) and (fault := self.fault()):
             _say(f"making .venv anew: it {fault}")
-            shutil.rmtree(self.folder)
+            if self.folder.is_symlink() or not self.folder.is_dir():
+                self.folder.unlink()
+            else:
+                shutil.rmtree(self.folder)
         _say(f"installing {WORK[self._target]} into .venv; only the first time takes long")
         self.folder.mkdir(exist_ok=True)
         self._unfinished.touch()
@@ -81,7 +102,7 @@ class Environment:
             _run([_base_python(), "-m", "venv", str(self.folder)])
             _write(self._made_by, self._maker())
         self._install()
-        _write(self._ready, self._stamp())
+        _write(self._ready, "\n".join([self._stamp(), *self._installed()]))
         self._unfinished.unlink()
 
     def _install(self) -> None:
@@ -164,7 +185,8 @@ def main(target: str, root: Path) -> int:
         _say(explained(str(error)))
         return 1
     except OSError as error:
-        _say(explained(str(error)) if error.errno else str(error))
+        sys.stderr.write(f"{error}\n")
+        _say(explained(str(error)))
         return 1
     except KeyboardInterrupt:
         _say("interrupted; the same command goes on")
