@@ -52,7 +52,7 @@ async def test_it_says_how_many_where_and_what_is_next(caplog: pytest.LogCapture
         app.action("work")(lambda: None)
         assert await told(app, caplog) == "Horae keeps no schedules in :memory:"
         await app.schedules.create("paused", DAILY, "work", paused=True)
-        assert await told(app, caplog) == "Horae keeps 1 schedule in :memory:; none is due"
+        assert await told(app, caplog) == "Horae keeps 1 schedule in :memory:; none will fire by itself"
         await app.schedules.create("yearly", "0 0 1 1 *", "work")
         assert (
             await told(app, caplog)
@@ -68,13 +68,55 @@ async def test_it_says_how_many_where_and_what_is_next(caplog: pytest.LogCapture
         )
 
 
+@pytest.mark.filterwarnings("ignore::horae.ScheduleWarning")
+async def test_what_never_fires_is_not_next(caplog: pytest.LogCaptureFixture):
+    """Neither before it is decided for the first time, nor after that."""
+    async with TimeMachine(NOON) as machine:
+        app = machine.app
+        app.action("work")(lambda: None)
+        for number in range(7):
+            await app.schedules.create(f"never {number}", "0 0 31 2 *", "work")
+        assert await told(app, caplog) == "Horae keeps 7 schedules in :memory:; none will fire by itself"
+        await app.schedules.create("yearly", "0 0 1 1 *", "work")
+        await app.schedules.create("changed", DAILY, "work")
+        await app.schedules.update("changed", "0 0 1 3 *")
+        expected = 'Horae keeps 9 schedules in :memory:; next is "yearly" at Fri 2027-01-01 00:00:00+00:00'
+        assert await told(app, caplog) == expected
+        await machine.advance(seconds=1)
+        assert await told(app, caplog) == expected
+        await app.schedules.pause("never 1")
+        await app.schedules.trigger("never 0")
+        assert (await told(app, caplog)).endswith('next is "never 0", now')
+
+
+def work() -> None: ...
+
+
+async def test_what_the_program_no_longer_defines_is_left_out(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+):
+    address = f"sqlite:///{tmp_path}/horae.db"
+    async with App(address, name="program", clock=VirtualClock(NOON)) as app:
+        app.schedule(DAILY, id="before")(work)
+        await app.program.store()
+    async with App(address, name="program", clock=VirtualClock(NOON)) as app:
+        assert await told(app, caplog) == f"Horae keeps no schedules in {address}"
+        app.schedule("0 0 1 1 *", id="after")(work)
+        await app.program.store()
+        assert (await told(app, caplog)).startswith(
+            f'Horae keeps 1 schedule in {address}; next is "after" at'
+        )
+
+
 async def test_what_ended_is_not_next(caplog: pytest.LogCaptureFixture):
     async with TimeMachine(NOON) as machine:
         machine.app.action("work")(lambda: None)
         await machine.app.once("work", in_="1h", key="single")
         assert (await told(machine.app, caplog)).endswith('next is "single" at Sun 2026-03-01 13:00:00+00:00')
         await machine.advance(hours=2)
-        assert await told(machine.app, caplog) == "Horae keeps 1 schedule in :memory:; none is due"
+        assert (
+            await told(machine.app, caplog) == "Horae keeps 1 schedule in :memory:; none will fire by itself"
+        )
 
 
 @each_of(("given", "shown"), [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import runpy
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,6 +50,35 @@ async def test_a_program_is_warned(app: horae.App, spec: Any, sentence: str):
         await app.schedules.create("usual", {"intervals": [{"every": "1h"}], "timezone": "CET"}, "greet")
     with pytest.warns(horae.ScheduleWarning, match="remaining_actions is 0"):
         await app.schedules.update("s", remaining_actions=0)
+
+
+DEFINING = """\
+import horae
+app = horae.{kind}("sqlite:///{database}")
+
+@app.schedule("0 0 31 2 *")
+def never():
+    pass
+"""
+
+
+async def adopted(app: horae.App) -> None:
+    other = horae.App(app.database)
+    other.adopt(app)
+    async with other:
+        pass
+
+
+@pytest.mark.parametrize("kind", ["App", "SyncApp"])
+async def test_a_warning_about_a_definition_names_its_line(kind: str, tmp_path: Path):
+    file = tmp_path / "program.py"
+    file.write_text(DEFINING.format(kind=kind, database=tmp_path / "horae.db"))
+    app = runpy.run_path(str(file))["app"]
+    with pytest.warns(horae.ScheduleWarning, match="it never fires") as told:
+        await (adopted(app) if kind == "App" else asyncio.to_thread(app.start))
+    if kind == "SyncApp":
+        app.close()
+    assert [(each.filename, each.lineno) for each in told] == [(str(file), 4)]
 
 
 @pytest.mark.parametrize(("spec", "sentence"), NEVER)

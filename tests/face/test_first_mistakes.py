@@ -100,6 +100,16 @@ MISTAKES = [
     Mistake(("next", "0 9 * * *", "--from", "2026-13-01"), '--from is "2026-13-01", which is no time', "2026-03-08T07:30:00Z"),
     Mistake(("apply", "-f", "wrong.yaml"), 'wrong.yaml: schedule "x": spec is missing'),
 ]  # fmt: skip
+GREETING = {"spec": "@daily", "action": "greet"}
+MISPLACED = [
+    ({"input": {"n": 1}}, "input belongs in the action", '"action": {"name": "greet", "input": {…}}'),
+    ({"input": {"n": 1}, "action": {"name": "greet"}}, "input belongs in the action", '"action": {"name": "greet", "input": {…}}'),
+    ({"timezone": "Europe/Berlin"}, "timezone belongs in the spec", '"spec": {"crons": ["0 9 * * *"], "timezone": "Europe/Berlin"}'),
+    ({"cron": "0 9 * * *"}, "cron belongs in the spec", '"spec": "0 9 * * *"'),
+    ({"enabled": False}, "enabled is only for schedules of graphs", "paused"),
+    ({"concurrency_policy": "Forbid"}, "concurrency_policy is only for schedules of graphs", "policies"),
+]  # fmt: skip
+"""Fields of a schedule of a graph, given to one of an action: the sentence, and a part of the hint."""
 HERE_ONLY = {"next"}
 """The commands that ask neither a database nor a server."""
 CLASSES = [name for name in vars(horae.errors) if name.endswith("Error")]
@@ -151,6 +161,20 @@ def test_a_first_mistake(mistake: Mistake, server: Server, folder: Path):
         if "horae " not in mistake.hint:  # a hint for the terminal
             assert mistake.hint in problem.get("hint", "")
         assert not [word for word in CLASSES if word in answer.text]
+    assert [each["id"] for each in server.get("/schedules")["items"]] == ["there"]
+
+
+@pytest.mark.parametrize(("fields", "sentence", "hint"), MISPLACED)
+def test_a_field_in_the_wrong_place(server: Server, fields: dict[str, Any], sentence: str, hint: str):
+    for method, path, content in (
+        ("POST", "/schedules", {"id": "first", **GREETING, **fields}),
+        ("PATCH", "/schedules/there", fields),
+    ):
+        answer = server.ask(method, path, content)
+        problem = answer.json()
+        assert answer.status_code in {400, 422}
+        assert sentence in problem["detail"]
+        assert hint in problem["hint"]
     assert [each["id"] for each in server.get("/schedules")["items"]] == ["there"]
 
 

@@ -19,7 +19,7 @@ from horae.app.owner_scope import OwnerScope
 from horae.app.schedule_draft import NewSchedule, calendar_names, draft, shared_calendars
 from horae.app.schedule_edits import Edit
 from horae.app.schedule_fields import SpecLike, Words
-from horae.app.schedule_warnings import warn_program
+from horae.app.schedule_warnings import Place, calling_place, warn_of_specs, warn_program
 from horae.app.schedules import Schedules
 from horae.errors import (
     DefinitionConflictError,
@@ -52,6 +52,8 @@ class Program:
         """Whether the app keeps time: then it is too late for definitions."""
         self.unstored = False
         """Whether there are definitions that the database may not have."""
+        self._places: dict[str, Place] = {}
+        """The lines of the program that define them."""
         self._scope = scope
 
     @property
@@ -96,7 +98,7 @@ class Program:
                 description=description, tags=tags, managed_by=self.label,
             )  # fmt: skip
             self._check(new, function)
-            self.definitions[new.id] = new
+            self.definitions[new.id], self._places[new.id] = new, calling_place()
             self.unstored = True
             return function
 
@@ -128,6 +130,7 @@ class Program:
             self.definitions |= {
                 each.id: _replace(each, managed_by=self.label) for each in other.definitions.values()
             }
+            self._places |= other._places
             self.unstored = True
 
     async def store(self) -> None:
@@ -174,14 +177,16 @@ class Program:
             stored = await schedules.get(new.id)
         except ScheduleNotFoundError:
             with contextlib.suppress(ScheduleExistsError):  # another node of this program was faster
-                await schedules.create_many([new])
+                created = await schedules.create_once([new])
+                await warn_of_specs(self._scope, created.schedules, self._places[new.id])
             stored = await schedules.get(new.id)
         if stored.managed_by != self.label:
             raise DefinitionConflictError(new.id, stored.managed_by, self.label)
         changed = [name for name in DEFINED if getattr(wanted, name) != getattr(stored, name)]
         if changed:
             edit = Edit(**{name: getattr(new if name == "spec" else wanted, name) for name in changed})
-            await schedules.edit(new.id, lambda _: edit)
+            edited = await schedules.edit(new.id, lambda _: edit)
+            await warn_of_specs(self._scope, [edited], self._places[new.id])
 
     async def prune_orphans(self) -> list[str]:
         """Delete the schedules of this program that it no longer defines; return their ids."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -17,11 +19,18 @@ from horae.model import Schedule, instant
 from horae.policy.slot_times import next_slot_ms, previous_slot_ms
 from horae.spec import Spec
 
+if TYPE_CHECKING:
+    from horae.app.owner_scope import OwnerScope
+
 _FIXED = {"EST": "America/New_York", "MST": "America/Denver"}
 """Zone names that look like the time of a place but have no summer time, and the place that is usually meant."""
 
 
-_held: ContextVar[list[tuple[str, str]] | None] = ContextVar("held", default=None)
+Place = tuple[str, int]
+"""A file and a line of the calling program."""
+Told = tuple[str, str, Place | None]
+"""A warning: the id of its schedule, the sentence, and the place that it is about if that is not the call under way."""
+_held: ContextVar[list[Told] | None] = ContextVar("held", default=None)
 
 
 class ScheduleWarning(UserWarning):
@@ -47,19 +56,34 @@ def _about_spec(text: str, now_ms: int) -> tuple[str, ...]:
     return tuple(filter(None, found))
 
 
-def warn_of_input(executors: Executors, schedule: Schedule, given: object = msgspec.UNSET) -> None:
-    """Warn the calling program if its function cannot be called with the input of a schedule, or with one that is given instead."""
+async def warn_of_specs(scope: OwnerScope, schedules: Sequence[Schedule], place: Place | None = None) -> None:
+    """Warn the calling program about schedules that it stored, at the place of their definition if they have one."""
+    now = scope.now()
+    found = await scope.evaluate(
+        lambda: [(each.id, sentence) for each in schedules for sentence in schedule_warnings(each, now)]
+    )
+    for schedule_id, sentence in found:
+        warn_program(schedule_id, sentence, place)
+
+
+def input_warnings(executors: Executors, schedule: Schedule, given: object = msgspec.UNSET) -> list[str]:
+    """Whether a function of this program cannot be called with the input of a schedule, or with one that is given instead."""
     action = (
         schedule.action if given is msgspec.UNSET else msgspec.structs.replace(schedule.action, input=given)
     )
-    if (doubt := executors.doubt(action)) is not None:
-        warn_program(schedule.id, doubt)
+    return [] if (doubt := executors.doubt(action)) is None else [doubt]
+
+
+def warn_of_input(executors: Executors, schedule: Schedule, given: object = msgspec.UNSET) -> None:
+    """Warn the calling program about the input of a schedule, or about one that is given instead."""
+    for sentence in input_warnings(executors, schedule, given):
+        warn_program(schedule.id, sentence)
 
 
 @contextlib.contextmanager
-def warnings_held() -> Iterator[list[tuple[str, str]]]:
+def warnings_held() -> Iterator[list[Told]]:
     """Hold the warnings to the calling program, for a caller in another thread: only there its line is known."""
-    held: list[tuple[str, str]] = []
+    held: list[Told] = []
     token = _held.set(held)
     try:
         yield held
@@ -67,14 +91,22 @@ def warnings_held() -> Iterator[list[tuple[str, str]]]:
         _held.reset(token)
 
 
-def warn_program(schedule_id: str, sentence: str) -> None:
-    """Give a warning to the calling program, through Python's own ``warnings``."""
+def warn_program(schedule_id: str, sentence: str, place: Place | None = None) -> None:
+    """Give a warning to the calling program, through Python's own ``warnings``; ``place`` is what it is about, if not the call under way."""
     if (held := _held.get()) is not None:
-        held.append((schedule_id, sentence))
+        held.append((schedule_id, sentence, place))
         return
-    warnings.warn(
-        f'The schedule "{schedule_id}": {sentence}', ScheduleWarning, stacklevel=_level_of_program()
-    )
+    text = f'The schedule "{schedule_id}": {sentence}'
+    if place is None:
+        warnings.warn(text, ScheduleWarning, stacklevel=_level_of_program())
+    else:
+        warnings.warn_explicit(text, ScheduleWarning, *place)
+
+
+def calling_place() -> Place:
+    """Where the program calls Horae."""
+    frame = sys._getframe(_level_of_program() - 1)  # noqa: SLF001 - as warnings find their line
+    return frame.f_code.co_filename, frame.f_lineno
 
 
 def _level_of_program() -> int:

@@ -35,7 +35,7 @@ from horae.app.schedule_edits import (
 from horae.app.schedule_fields import GivenFields, SpecLike
 from horae.app.schedule_put import DEFAULTS, Put, put
 from horae.app.schedule_views import Description, SpecPreview, TimesView, spec_preview, times_view
-from horae.app.schedule_warnings import schedule_warnings, warn_of_input, warn_program
+from horae.app.schedule_warnings import warn_of_input, warn_of_specs
 from horae.app.triggers_and_backfills import (
     BackfillRequest,
     Trigger,
@@ -114,12 +114,7 @@ class Schedules:
 
     async def _warn(self, schedules: Sequence[Schedule]) -> None:
         """Warn the calling program about schedules that it stored."""
-        now = self._scope.now()
-        found = await self._scope.evaluate(
-            lambda: [(each.id, sentence) for each in schedules for sentence in schedule_warnings(each, now)]
-        )
-        for schedule_id, sentence in found:
-            warn_program(schedule_id, sentence)
+        await warn_of_specs(self._scope, schedules)
         for each in schedules:
             warn_of_input(self._scope.executors, each)
 

@@ -23,7 +23,7 @@ from horae.app.flows import Flows
 from horae.app.grants import Grants
 from horae.app.operations import ScopedOperations
 from horae.app.runs import Runs
-from horae.app.schedule_warnings import warn_program, warnings_held
+from horae.app.schedule_warnings import Told, warn_program, warnings_held
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums
 from horae.app.why import Why
@@ -51,7 +51,7 @@ class Background:
 
     def run(self, operation: Callable[[], Operation[R]]) -> R:
         """Run an operation to its end, from any thread but that of the event loop."""
-        told: list[tuple[str, str]] = []
+        told: list[Told] = []
 
         async def work() -> R:
             with warnings_held() as held:

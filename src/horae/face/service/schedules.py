@@ -95,7 +95,7 @@ def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
     if body.graph_id is not msgspec.UNSET:
         fields |= _of_graph(body, body.graph_id)
     elif given := values_of(body, GraphFields):
-        raise InvalidInputError(next(iter(given)), "needs graph_id", hint="or give spec and action instead")
+        raise _not_of_graph(next(iter(given)), body.action)
     else:
         for name in ("spec", "action"):
             if getattr(body, name) is msgspec.UNSET:
@@ -121,6 +121,23 @@ def _of_graph(body: CreateSchedule, graph_id: str) -> dict[str, Any]:
             raise _missing(name)
     return new_graph_fields(
         graph_id, given | ({} if body.policies is msgspec.UNSET else {"policies": body.policies})
+    )
+
+
+def _not_of_graph(field: str, action: object) -> InvalidInputError:
+    """The error for a field that only a schedule of a graph has: where what was meant belongs."""
+    name = action if isinstance(action, str) else action.address if isinstance(action, Action) else "NAME"
+    places = {
+        "input": ("action", f'write "action": {{"name": "{name}", "input": {{…}}}}'),
+        "timezone": ("spec", 'write "spec": {"crons": ["0 9 * * *"], "timezone": "Europe/Berlin"}'),
+        "cron": ("spec", 'write "spec": "0 9 * * *", or with a time zone: {"crons": ["0 9 * * *"], "timezone": "Europe/Berlin"}'),
+    }  # fmt: skip
+    if field in places:
+        place, hint = places[field]
+        return InvalidInputError(field, f"belongs in the {place}", hint=hint)
+    instead = "paused" if field == "enabled" else "policies"
+    return InvalidInputError(
+        field, "is only for schedules of graphs", hint=f"other schedules have {instead} instead"
     )
 
 
@@ -227,8 +244,8 @@ async def merge_schedule(
             merged["policies"] = merged_policies(schedule.policies, data.policies)
         return Edit(**fields | merged | (graph_edit(schedule, of_graph) if of_graph else {}))
 
-    if of_graph and (await operations.schedules.get(schedule_id)).action.kind != GRAPH:
-        raise InvalidInputError(next(iter(of_graph)), "is only for schedules of graphs")
+    if of_graph and (stored := (await operations.schedules.get(schedule_id)).action).kind != GRAPH:
+        raise _not_of_graph(next(iter(of_graph)), stored)
     with _bad_request(of_graph=bool(of_graph)):
         return await _edited(operations, schedule_id, edit_of, data.version, if_match)
 
