@@ -5,21 +5,25 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
 
+from horae.executor import supervisor_program
+from horae.executor.supervisor_program import BEGUN, MESSAGE
 from tests.executor.harness import gone, is_alive
 from tests.face.service.requests import create, ended_runs
 from tests.support.nodes import end_leases
 from tests.support.process import ROOT, Server, environment
-from tests.support.wait import wait_for
+from tests.support.wait import PATIENCE, wait_for
 
 pytestmark = pytest.mark.contract("SCHD-17")
 
@@ -201,6 +205,21 @@ def test_the_supervisor_holds_the_lock_only_while_commands_run(nights: Nights):
     assert holds_lock(supervisor)
     server.ask("POST", f"/runs/{server.get('/runs')['items'][0]['id']}/terminate")
     wait_for(lambda: not holds_lock(supervisor))
+
+
+def test_what_ended_and_was_not_waited_for_is_not_left(monkeypatch: pytest.MonkeyPatch):
+    """The first process of a container may wait for orphans late, or never."""
+    monkeypatch.setattr(supervisor_program, "GONE_WITHIN", 2 * PATIENCE)
+    ours, theirs = socket.socketpair()
+    supervising = Thread(target=supervisor_program.supervise, args=[theirs], daemon=True)
+    supervising.start()
+    with subprocess.Popen(["sleep", "600"], start_new_session=True) as command:
+        ours.send(MESSAGE.pack(BEGUN, command.pid, 0))
+        assert ours.recv(1)
+        ours.close()
+        wait_for(lambda: not supervising.is_alive())
+        assert command.wait() == -signal.SIGKILL
+    theirs.close()
 
 
 @on_sqlite

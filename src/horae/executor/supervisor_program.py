@@ -11,7 +11,9 @@ import os
 import signal
 import socket
 import struct
+import sys
 import time
+from pathlib import Path
 
 MESSAGE = struct.Struct("=cqd")
 """What happened, the group that it concerns, and the end of the lease by the monotonic clock, which all processes share."""
@@ -50,6 +52,8 @@ def supervise(channel: socket.socket) -> None:
     patience = time.monotonic() + GONE_WITHIN  # noqa: TID251 - a program of its own
     while groups and time.monotonic() < patience:  # noqa: TID251
         _kill(groups)
+        for group in [each for each in groups if not _runs(each)]:
+            _forget(groups, group)
         time.sleep(AGAIN / 10)
 
 
@@ -69,6 +73,18 @@ def _kill(groups: dict[int, list[int]]) -> None:
             os.killpg(group, signal.SIGKILL)
         except OSError:  # nothing is left, or what is left has gained rights that this user lacks
             _forget(groups, group)
+
+
+def _runs(group: int) -> bool:
+    """Whether anything of a group runs that was killed. What has ended may be there for long, until its parent waits for it."""
+    if sys.platform != "linux":
+        return True
+    for process in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            state, _, its_group = process.read_bytes().rpartition(b")")[2].split()[:3]
+            if int(its_group) == group and state not in {b"Z", b"X"}:
+                return True
+    return False
 
 
 def _forget(groups: dict[int, list[int]], group: int) -> None:
