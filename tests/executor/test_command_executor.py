@@ -61,6 +61,7 @@ async def test_a_command_gets_its_input_and_knows_its_slot(monkeypatch: pytest.M
     assert environment.pop("PATH") == os.environ["PATH"]
     assert environment.pop("HOME", None) == os.environ.get("HOME")
     environment.pop("LC_CTYPE", None)  # Python itself may set it
+    environment.pop("SHLVL", None)  # a shell may set it
     assert environment == {
         "LANG": "C.UTF-8", "WHO": "me", "HORAE_SCHEDULE_ID": "nightly", "HORAE_RUN_ID": "5f0c",
         "HORAE_NOMINAL": "2026-03-01T12:00:00Z", "HORAE_FIRE_TIME": "2026-03-01T12:00:00.250000Z", "HORAE_ATTEMPT": "2",
