@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,23 +41,37 @@ Ran = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Callable[..., Ran]:
-    """Runs programs where only the base is installed, in a folder with the database of a program that ran there."""
-    folder = tmp_path_factory.mktemp("base")
-    installed = Installed(folder / "environment", wheel, forks=True)
+def run_in(tmp_path_factory: pytest.TempPathFactory, wheel: Path) -> Callable[..., Ran]:
+    """Runs programs in a folder, where only the base is installed."""
+    environment = tmp_path_factory.mktemp("base") / "environment"
+    installed = Installed(environment, wheel, forks=True)
     installed.install(["horae"])
-    assert not EXTRAS & {name for name, _ in packages_of(folder / "environment")}
+    assert not EXTRAS & {name for name, _ in packages_of(environment)}
+    settings = {"PATH": f"{installed.path}:{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "200"}
 
-    def run(*command: str) -> Ran:
-        environment = {"PATH": f"{installed.path}:{os.environ['PATH']}", "NO_COLOR": "1", "COLUMNS": "200"}
+    def run_in(folder: Path, *command: str) -> Ran:
         return subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=60
+            command, cwd=folder, env=settings, capture_output=True, text=True, check=False, timeout=60
         )
 
+    return run_in
+
+
+@pytest.fixture(scope="module")
+def used_folder(tmp_path_factory: pytest.TempPathFactory, run_in: Callable[..., Ran]) -> Path:
+    """A folder with the database of a program that ran there."""
+    folder = tmp_path_factory.mktemp("used")
     (folder / "program.py").write_text(PROGRAM)
-    ran = run("python", "program.py")
+    ran = run_in(folder, "python", "program.py")
     assert ran.returncode == 0, ran.stderr
-    return run
+    return folder
+
+
+@pytest.fixture
+def run(tmp_path: Path, used_folder: Path, run_in: Callable[..., Ran]) -> Callable[..., Ran]:
+    """Runs programs in a copy of the used folder, which a test may change."""
+    folder = shutil.copytree(used_folder, tmp_path / "used")
+    return partial(run_in, folder)
 
 
 @pytest.fixture

@@ -19,10 +19,11 @@ def _flow(name: str, title: str) -> Flow:
     return flow
 
 
-orders, stuck, paid = (
+orders, stuck, paid, fed = (
     _flow("orders", "Orders into the <b>books</b>"),
     _flow("stuck", "Stuck orders"),
     _flow("paid", "Paid orders"),
+    _flow("fed", "Orders from anywhere"),
 )
 _failures = [LogicError("the <i>sheet</i> has no column")]
 
@@ -62,3 +63,11 @@ class Charge:
 
     async def mutate(self, ctx: Any, prepared: Prepared[Any]) -> None:
         raise ConnectionError("the bank hung up")
+
+
+@fed.consumer(subscribes=["orders"])
+class Take:
+    """Takes each order."""
+
+    async def prepare(self, ctx: PrepareContext, state: None) -> Prepared[Any]:
+        return await _reserved(ctx)

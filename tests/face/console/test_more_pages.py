@@ -253,7 +253,7 @@ def test_without_javascript_flows_workflows_grants_and_files_work_too(
 ):
     window = open_window(java_script_enabled=False)
     page = window.page
-    for path in ("/flows", "/flows/orders?operator=1", "/workflows", "/grants", "/alerts", "/documents"):
+    for path in ("/flows", "/flows/fed?operator=1", "/workflows", "/grants", "/alerts", "/documents"):
         answer = page.request.get(f"/console{path}")
         assert (answer.status, "<h1" in answer.text()) == (200, True), path
     window.go("/workflows/new")
@@ -267,7 +267,7 @@ def test_without_javascript_flows_workflows_grants_and_files_work_too(
     page.locator("summary", has_text="Run").click()
     page.get_by_role("button", name="Run now").click()
     assert "Started: this is its run." in window.text()
-    window.go("/flows/orders?operator=1")
+    window.go("/flows/fed?operator=1")
     page.locator("summary", has_text="Publish an event").click()
     page.get_by_label("Message id").fill("m-plain")
     page.get_by_role("button", name="Publish").click()

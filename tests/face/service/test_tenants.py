@@ -51,13 +51,14 @@ class User:
 
 
 class World:
-    """A service, its users, and what alice has."""
+    """A service, its users, and what alice has. Tests add to what bob has: one that counts has a user of its own (``new_user``)."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.document = server.client.get("/openapi.json").json()
         self.alice, self.bob = User(server, "alice"), User(server, "bob")
         self.service, self.admin = User(server, "robot", "service"), User(server, "root", "admin")
+        self.users = [self.alice, self.bob, self.service, self.admin]
         spec = {"crons": ["0 9 * * *"]}
         self.alice.ask("POST", "/schedules", {"id": HERS, "spec": spec, "action": "ping", "trigger": True})
         self.alice.ask("PATCH", f"/schedules/{HERS}", {"spec": {"crons": ["0 10 * * *"]}, "tags": ["t"]})
@@ -85,6 +86,12 @@ class World:
         self.missing = {key: value[::-1] for key, value in self.hers.items()} | {
             "graph_id": "langgraph:none", "version": "1",
         }  # fmt: skip
+
+    def new_user(self, name: str) -> User:
+        """A user who has nothing yet."""
+        self.users.append(User(self.server, name))
+        assert self.users[-1].get("/bulk/count")["count"] == 0
+        return self.users[-1]
 
     def runs(self) -> list[dict[str, Any]]:
         items: list[dict[str, Any]] = self.alice.get(f"/schedules/{HERS}/runs")["items"]
@@ -145,7 +152,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     )
     world = World(server)
     yield world
-    for user in (world.alice, world.bob, world.service, world.admin):
+    for user in world.users:
         user.client.close()
     assert "Traceback" not in server.log
     assert SECRET not in server.log
@@ -199,22 +206,22 @@ def test_a_calendar_of_the_same_name_is_another_one(world: World):
 
 
 def test_lists_counts_and_the_forecast_have_only_what_the_caller_owns(world: World):
-    own = world.bob.ask("POST", "/schedules", {"spec": "* * * * *", "action": "ping", "tags": ["t"]})
+    carol = world.new_user("carol")
+    own = carol.ask("POST", "/schedules", {"spec": "* * * * *", "action": "ping", "tags": ["t"]})
     assert own.status_code == 201
-    assert {each["owner"] for each in world.bob.get("/schedules")["items"]} == {"bob"}
-    assert world.bob.get("/bulk/count")["count"] == 1
-    assert world.bob.get("/bulk/count", tag="t", prefix="")["count"] == 1
-    assert world.bob.get("/calendars")["items"] == []
-    assert world.bob.get("/forecast", minutes=5)["schedules"] == 1
+    assert {each["owner"] for each in carol.get("/schedules")["items"]} == {"carol"}
+    assert carol.get("/bulk/count")["count"] == 1
+    assert carol.get("/bulk/count", tag="t", prefix="")["count"] == 1
+    assert carol.get("/calendars")["items"] == []
+    assert carol.get("/forecast", minutes=5)["schedules"] == 1
     for path, item in world.document["paths"].items():
         if "get" in item and "{" not in path:
-            answer = world.bob.client.get(path)
+            answer = carol.client.get(path)
             assert HERS not in answer.text, path
             assert "her-days" not in answer.text, path
             assert world.hers["grant_id"] not in answer.text, path
             assert "alice" not in answer.text.replace("alice@", "") or path in OPEN, path
             assert "her words" not in answer.text, path
-    assert world.bob.ask("DELETE", f"/schedules/{own.json()['id']}").status_code == 204
 
 
 def test_filters_find_nothing_of_others(world: World):
@@ -249,14 +256,12 @@ def test_filters_find_nothing_of_others(world: World):
 
 def test_bulk_changes_touch_only_what_the_caller_owns(world: World):
     before = world.state()
-    own = world.bob.ask("POST", "/schedules", {"spec": "* * * * *", "action": "ping", "tags": ["t"]}).json()[
-        "id"
-    ]
-    assert world.bob.ask("POST", "/bulk/pause", {"filter": {}}).json() == {"changed": 1}
-    assert world.bob.ask("POST", "/bulk/resume", {"filter": {"tag": "t"}}).json() == {"changed": 1}
-    assert world.bob.ask("POST", "/bulk/pause", {"filter": {"prefix": HERS}}).json() == {"changed": 0}
+    dave = world.new_user("dave")
+    assert dave.ask("POST", "/schedules", {"spec": "* * * * *", "action": "ping", "tags": ["t"]}).is_success
+    assert dave.ask("POST", "/bulk/pause", {"filter": {}}).json() == {"changed": 1}
+    assert dave.ask("POST", "/bulk/resume", {"filter": {"tag": "t"}}).json() == {"changed": 1}
+    assert dave.ask("POST", "/bulk/pause", {"filter": {"prefix": HERS}}).json() == {"changed": 0}
     assert world.state() == before
-    assert world.bob.ask("DELETE", f"/schedules/{own}").status_code == 204
 
 
 def test_an_id_that_another_owner_has_is_free_and_leads_to_nothing_of_theirs(world: World):
@@ -346,13 +351,13 @@ def test_the_scope_service_may_act_for_another_and_sees_only_its_own_otherwise(w
     assert world.service.ask("GET", f"/schedules/{HERS}").status_code == 404
     assert world.service.get(f"/schedules/{HERS}", owner="alice")["owner"] == "alice"
     made = world.service.client.post(
-        "/api/v1/schedules", params={"owner": "carol"}, json={"spec": "* * * * *", "action": "ping"}
+        "/api/v1/schedules", params={"owner": "erin"}, json={"spec": "* * * * *", "action": "ping"}
     )
-    assert (made.status_code, made.json()["owner"]) == (201, "carol")
+    assert (made.status_code, made.json()["owner"]) == (201, "erin")
     path = f"/schedules/{made.json()['id']}"
     assert world.alice.ask("GET", path).status_code == 404
     assert world.service.ask("DELETE", path, owner="alice").status_code == 404
-    assert world.service.ask("DELETE", path, owner="carol").status_code == 204
+    assert world.service.ask("DELETE", path, owner="erin").status_code == 204
 
 
 def test_the_scope_admin_sees_everything(world: World):
