@@ -276,8 +276,10 @@ def test_a_command_whose_node_dies_before_it_begins_never_begins(tmp_path: Path,
     assert ran.returncode == -signal.SIGKILL, ran.stderr
     group, *copies = map(int, ran.stdout.split())
     assert len(copies) == (when == "forked")
-    wait_for(lambda: not is_alive(group))
-    assert all(map(is_alive, copies))
-    for each in copies:
-        os.kill(each, signal.SIGKILL)
+    try:
+        wait_for(lambda: not is_alive(group))
+        assert all(map(is_alive, copies))
+    finally:
+        for each in copies:
+            os.kill(each, signal.SIGKILL)
     assert not (tmp_path / "begun").exists()
