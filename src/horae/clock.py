@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -40,3 +43,15 @@ class SystemClock:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await event.wait()
+
+
+process_seconds = time.process_time
+"""The processor time that this process has used."""
+
+
+def thread_seconds() -> Callable[[], float]:
+    """What reads, from any thread, the processor time that the present one has used; where none can, that of the process."""
+    clock_of = getattr(time, "pthread_getcpuclockid", None)
+    return (
+        process_seconds if clock_of is None else partial(time.clock_gettime, clock_of(threading.get_ident()))
+    )

@@ -170,6 +170,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     """How many bytes of these log lines are kept."""
     attempt_log_flush_ms: int = 1000
     """How often the log lines of a running attempt are written; a crash loses the unwritten ones."""
+    loop_blocked_ms: int = 1000
+    """How long the event loop may not answer until the log says what blocks it; 0 watches nothing."""
     flow_owner: str = ""
     """The owner of the flows of ``horae serve --flows``; if empty, they have no owner, and only operators see them."""
     flow_fixes: str = ""
@@ -258,6 +260,7 @@ _MAY_BE_ZERO = {
     "drain_ms",
     "leave_ms",
     "lookahead_ms",
+    "loop_blocked_ms",
     "port",
     "temporal_port",
 }

@@ -614,14 +614,22 @@ class StoreUnavailableError(HoraeError):
 
     hint = "a running scheduler tries again by itself; nothing is decided meanwhile, and nothing lost"
 
-    def __init__(self, reason: str) -> None:
-        super().__init__("The database cannot be reached")
+    def __init__(self, reason: str, blocked: str = "") -> None:
+        super().__init__(
+            "The event loop of this process was blocked, and what it asked of the database failed meanwhile"
+            if blocked
+            else "The database cannot be reached"
+        )
         self.reason = reason
-        self.add_note(reason)
+        self.blocked = blocked
+        """How the event loop was blocked meanwhile, which is then the cause; empty if it was not."""
+        self.add_note(f"{blocked}: {reason}" if blocked else reason)
 
     @property
     def for_operator(self) -> str:
         """The message with the reason."""
+        if self.blocked:
+            return f"{self.blocked}; what it asked of the database failed meanwhile: {self.reason}"
         return f"{self.message}: {self.reason}"
 
 

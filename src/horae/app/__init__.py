@@ -19,6 +19,7 @@ from horae.app.grants import Grants
 from horae.app.graph_discovery import execution_of, graph_providers
 from horae.app.graph_execution import GraphExecution
 from horae.app.graph_state import GraphMemoryTable
+from horae.app.loop_watchdog import LoopWatchdog
 from horae.app.operation_arguments import checked_call
 from horae.app.operations import ScopedOperations
 from horae.app.owner_scope import OwnerScope
@@ -199,7 +200,11 @@ class App:
 
     def _set_up(self) -> None:
         """Create the parts that belong to one event loop, for each opening."""
-        self._driver = Driver(self.engine, self._store, self._shared_clock, self.config)
+        watchdog = LoopWatchdog(
+            self.clock, self.config.loop_blocked_ms, self.worker, self.now, self.engine.tell_blocked
+        )
+        self._store.loop_stalls = watchdog
+        self._driver = Driver(self.engine, self._store, self._shared_clock, self.config, watchdog)
         self._readiness = ReadinessCheck(
             self.engine, self._store, self._driver, self._shared_clock, self.config
         )

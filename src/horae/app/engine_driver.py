@@ -8,6 +8,7 @@ import logging
 import math
 from collections.abc import Awaitable, Callable
 
+from horae.app.loop_watchdog import LoopWatchdog
 from horae.clock import Clock
 from horae.config import Config
 from horae.engine.engine import Engine
@@ -21,7 +22,10 @@ _log = logging.getLogger("horae")
 class Driver:
     """The loops of an open app. They belong to one event loop, so each opening has its own."""
 
-    def __init__(self, engine: Engine, store: Store, clock: SharedClock, config: Config) -> None:
+    def __init__(
+        self, engine: Engine, store: Store, clock: SharedClock, config: Config, watchdog: LoopWatchdog
+    ) -> None:
+        self.watchdog = watchdog
         self._engine = engine
         self._store = store
         self._clock = clock
@@ -54,6 +58,7 @@ class Driver:
         A step that has begun is completed first: a commit that is not awaited would leave claims that are never launched.
         """
         self._ending.clear()
+        self.watchdog.start()
         if not self._engine.holds_lease:  # it was opened long ago, and its lease expired
             await self._attempt(self._renew)
         if self._guarding is None and self._store.lease is not None:
@@ -78,7 +83,8 @@ class Driver:
         await _all_done(self._loops)
 
     def stop_guarding(self) -> None:
-        """No longer stop attempts when the lease expires: none are running."""
+        """No longer watch the event loop, nor stop attempts when the lease expires: none are running."""
+        self.watchdog.stop()
         if self._guarding is not None:
             self._guarding.cancel()
             self._guarding = None

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 
 from horae.app.engine_driver import Driver, SharedClock
+from horae.app.loop_watchdog import LoopBlocked
 from horae.app.schedule_fields import about
 from horae.config import Config
 from horae.engine.engine import Engine
@@ -46,6 +47,13 @@ class Readiness(msgspec.Struct, frozen=True, kw_only=True):
         about("How many schedules are known to be unreadable; these do not run. `horae check` names them."),
     ] = 0
 
+    loop_blocked: Annotated[
+        LoopBlocked | None,
+        about(
+            "When the event loop of the process last did not answer, since it started; null if it always did."
+        ),
+    ] = None
+
     clock_off = Span[timedelta | None]()
 
 
@@ -80,7 +88,8 @@ class ReadinessCheck:
             shared = await self._store.time()
             await self._prove()
         except StoreUnavailableError:
-            return Readiness(status=_GONE if self._store.gone else _AWAY, store=False)
+            status = _GONE if self._store.gone else _AWAY
+            return Readiness(status=status, store=False, loop_blocked=self._driver.watchdog.last)
         lease = engine.epoch > 0 and engine.holds_lease
         off = None if shared is None else shared - self._clock.now()
         status = "ready"
@@ -96,7 +105,7 @@ class ReadinessCheck:
             status = "the last step failed, and is tried again: the log says why"
         return Readiness(
             status=status, store=True, clock_off_ms=off, lease=lease, generating=engine.generating,
-            unreadable=engine.unreadable,
+            unreadable=engine.unreadable, loop_blocked=self._driver.watchdog.last,
         )  # fmt: skip
 
     async def _prove(self) -> None:

@@ -24,6 +24,7 @@ from horae.engine.schedule_decider import ScheduleDecider
 from horae.engine.worker import Worker
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import Reason
+from horae.policy.loop_stall import Stall
 from horae.spec import TZDATA_VERSION
 from horae.store.port import Store
 
@@ -137,6 +138,11 @@ class Engine:
         self._worker.stop_all(Reason.CRASHED, seconds * 1000)
         if self._observers:
             self._observers.tell(lambda each: each.lost_lease())
+
+    def tell_blocked(self, stall: Stall) -> None:
+        """Tell observers that the event loop was blocked."""
+        if self._observers:
+            self._observers.tell(lambda each: each.loop_blocked(stall))
 
     async def renew_and_maintain(self, now: int) -> MaintenanceReport:
         """Renew the lease, or rejoin if it expired; then run maintenance."""

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from horae.model import AttemptResult, Outcome, Run, Schedule, UnstartedRange
 from horae.policy.ledger_changes import Decision
+from horae.policy.loop_stall import Stall
 
 if TYPE_CHECKING:
     from horae.engine.maintenance import MaintenanceReport
 
-__all__ = ["Decision", "Observer", "Observers"]
+__all__ = ["Decision", "Observer", "Observers", "Stall"]
 _log = logging.getLogger("horae")
 
 
@@ -52,6 +53,9 @@ class Observer:
 
     def maintained(self, report: MaintenanceReport) -> None:
         """What a round of maintenance did."""
+
+    def loop_blocked(self, stall: Stall) -> None:
+        """The event loop did not answer for long, and answers again."""
 
     def lost_lease(self) -> None:
         """This node did not renew its lease in time: other nodes take over its runs, and it rejoins."""

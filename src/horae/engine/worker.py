@@ -12,6 +12,7 @@ import math
 from collections import Counter, defaultdict, deque
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
+from typing import Any
 
 import msgspec
 
@@ -134,6 +135,11 @@ class Worker:
     def running(self) -> Counter[str]:
         """How many attempts run of each action, by its address."""
         return Counter(attempt.run.action for attempt in self._attempts.values())
+
+    def attempt_in(self, task: asyncio.Task[Any]) -> tuple[str, Run] | None:
+        """The decider and the run whose attempt is a task; other threads may ask too."""
+        running = list(self._attempts.items())
+        return next(((key[0], attempt.run) for key, attempt in running if attempt.task is task), None)
 
     def known(self, decider: str) -> set[tuple[str, int]]:
         """The attempts of a decider that are running, or whose results are not recorded yet: ids of runs, and numbers."""

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import traceback
+from asyncio import events
+from collections.abc import Sequence
+from itertools import dropwhile
 from pathlib import Path
+from traceback import FrameSummary
+from types import CodeType, FrameType
 
 from horae.executor.stored_output import storable, without_credentials
 
@@ -12,6 +17,8 @@ MAX_TRACEBACK_LENGTH = 8 * 1024
 MAX_MESSAGE_LENGTH = 2 * 1024
 """Characters of the error's own message in it."""
 _OWN_CODE = str(Path(__file__).parents[1])
+_STEP = (events.__file__, "_run")
+"""The function in which asyncio takes one step."""
 
 
 def without_own_frames(error: BaseException) -> BaseException:
@@ -34,6 +41,28 @@ def traceback_text(error: BaseException) -> str | None:
     if len(message) > MAX_MESSAGE_LENGTH and text.endswith(message):
         text = f"{text.removesuffix(message)}{message[:MAX_MESSAGE_LENGTH]}…\n"
     return _end_of(without_credentials(storable(text)))
+
+
+Frame = tuple[CodeType, int]
+"""Code, and the line that it is at."""
+
+
+def frames_of(frame: FrameType | None) -> list[Frame]:
+    """The stack of a frame as it is now, outermost first; quick, because its thread may go on."""
+    frames: list[Frame] = []
+    while frame is not None:
+        frames.append((frame.f_code, frame.f_lineno))
+        frame = frame.f_back
+    return frames[::-1]
+
+
+def stack_text(frames: Sequence[Frame]) -> str:
+    """The stack of a step of an event loop, in the form of a traceback: without what leads to the code of the action."""
+    begun = [at for at, (code, _) in enumerate(frames) if (code.co_filename, code.co_name) == _STEP]
+    step = frames[begun[-1] + 1 :] if begun else frames
+    action = list(dropwhile(lambda each: each[0].co_filename.startswith(_OWN_CODE), step))
+    shown = [FrameSummary(code.co_filename, line, code.co_name) for code, line in action or step]
+    return _end_of(without_credentials(storable("".join(traceback.format_list(shown)))))
 
 
 def _end_of(text: str) -> str:

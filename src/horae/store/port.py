@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from functools import wraps
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import AttemptResult, Node, Outcome, Run, UnstartedRange
@@ -96,6 +96,16 @@ def observed(
     return transaction
 
 
+class LoopStalls(Protocol):
+    """Knows when the event loop was blocked."""
+
+    def mark(self) -> int:
+        """A mark to ask :meth:`since` with."""
+
+    def since(self, mark: int) -> str:
+        """How the loop was blocked since a mark; empty if it was not."""
+
+
 class Store(ABC):
     """A database. It is opened once, and closed."""
 
@@ -107,8 +117,11 @@ class Store(ABC):
     """A context around every transaction, for observers of how long each takes and of what it commits."""
     lease: float | None = None
     """How many seconds a node is alive without renewing its lease; ``None`` if it needs no lease."""
+    loop_stalls: LoopStalls | None = None
+    """Tells whether the event loop was blocked while an operation failed."""
     parallel_batches: int = 1
     """How many batches a node decides at the same time; with 1, transactions wait for each other."""
+    _told_blocked: str = ""
     batch: int = 1000
     """How many schedules are decided in one transaction."""
 
@@ -152,8 +165,12 @@ class Store(ABC):
         """Remove nodes that are dead or shutting down, except those that have claims."""
 
     def tell_trouble(self, error: StoreUnavailableError | ClockOffError) -> None:
-        """Log that the database cannot be used: once, and not on every retry."""
-        if not self.is_away:
+        """Log that the database cannot be used: once, and not on every retry. Connections lost in a blocked loop are made again."""
+        if isinstance(error, StoreUnavailableError) and error.blocked:
+            if error.blocked != self._told_blocked:
+                self._told_blocked = error.blocked
+                _log.warning("%s", error.for_operator)
+        elif not self.is_away:
             self.is_away = True
             _log.error("%s", error.for_operator)
 

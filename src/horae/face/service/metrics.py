@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 from horae import __version__
 from horae.app import App, Backlog
 from horae.engine.maintenance import MaintenanceReport
-from horae.engine.observer import Observer
+from horae.engine.observer import Observer, Stall
 from horae.errors import StoreUnavailableError
 from horae.model import (
     OPEN,
@@ -32,6 +32,7 @@ from horae.spec import TZDATA_VERSION
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _NOT_STARTED = frozenset({Status.SKIPPED, Status.MISSED, Status.DROPPED})
 _DRIFT = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 3600)
+_BLOCKED = (1, 2.5, 5, 10, 30, 60, 300)
 _STORE = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10)
 
 
@@ -67,6 +68,12 @@ class Metrics(Observer):
         self._store = histogram("horae_store_seconds", "How long transactions took", buckets=_STORE)
         self._store_errors = counter(
             "horae_store_errors", "Transactions that failed because the database was away"
+        )
+        self._blocked = histogram(
+            "horae_loop_blocked_seconds",
+            "How long the event loop did not answer",
+            ["cause"],
+            buckets=_BLOCKED,
         )
         self._requests = counter(
             "horae_http_requests", "Requests that were answered", ["method", "route", "status"]
@@ -117,6 +124,9 @@ class Metrics(Observer):
 
     def maintained(self, report: MaintenanceReport) -> None:
         self._rescued.inc(report.rescued)
+
+    def loop_blocked(self, stall: Stall) -> None:
+        self._blocked.labels(stall.cause).observe(stall.seconds)
 
     def answered(self, method: str, route: str | None, status: int, seconds: float) -> None:
         """Count an answered request. ``route`` is the pattern that it matched, if any, never its path."""

@@ -87,7 +87,7 @@ class PostgresStore(Store):
         self._closing = False
 
     async def open(self, wake: Callable[..., None], *, setup: bool = True) -> None:
-        with _as_unavailable():
+        with self._as_unavailable():
             await check_sessions(self._url)
             self._pool = await self._new_pool()
             async with self._pool.acquire() as connection:
@@ -166,14 +166,14 @@ class PostgresStore(Store):
 
     @observed
     async def transaction(self) -> AsyncIterator[Transaction]:
-        with _as_unavailable():
+        with self._as_unavailable():
             async with self._connection(30) as connection, connection.transaction():
                 yield PostgresTransaction(connection, self._name)
 
     @observed
     async def reading(self) -> AsyncIterator[Transaction]:
         """Read a snapshot: everything as it was at one moment."""
-        with _as_unavailable():
+        with self._as_unavailable():
             async with (
                 self._connection(30) as connection,
                 connection.transaction(isolation="repeatable_read", readonly=True),
@@ -229,7 +229,7 @@ class PostgresStore(Store):
         """The rows of a small query, with a short timeout."""
         text, names = prepared(name)
         asked, soon = [values[each] for each in names], self._answer_within
-        with _as_unavailable():
+        with self._as_unavailable():
             async with self._connection(soon) as connection:
                 found: list[Any] = await connection.fetch(text, *asked, timeout=soon)
                 return found
@@ -249,21 +249,25 @@ class PostgresStore(Store):
         finally:
             await pool.release(connection)
 
+    @contextlib.contextmanager
+    def _as_unavailable(self) -> Iterator[None]:
+        """Raise one error for everything that a driver raises when the database cannot be reached."""
+        stalls = self.loop_stalls
+        mark = 0 if stalls is None else stalls.mark()
+        try:
+            yield
+        except asyncpg.DeadlockDetectedError as error:
+            raise StoreUnavailableError(
+                "two changes waited for each other, and this one was given up"
+            ) from error
+        except _LOST as error:
+            blocked = "" if stalls is None else stalls.since(mark)
+            raise StoreUnavailableError(connection_reason(error), blocked) from error
+
     def _opened(self) -> asyncpg.Pool:
         if self._pool is None:
             raise StoreUnavailableError("the store is not open")
         return self._pool
-
-
-@contextlib.contextmanager
-def _as_unavailable() -> Iterator[None]:
-    """Raise one error for everything that a driver raises when the database cannot be reached."""
-    try:
-        yield
-    except asyncpg.DeadlockDetectedError as error:
-        raise StoreUnavailableError("two changes waited for each other, and this one was given up") from error
-    except _LOST as error:
-        raise StoreUnavailableError(connection_reason(error)) from error
 
 
 async def _leave_session(_: object) -> None:
