@@ -24,6 +24,9 @@ Flows and workflows
     - ``flow_summary.py``, ``flow_explain.py``: a flow in plain words; why did it run or not run at a moment?
     - ``workflow_progress.py``, ``workflow_states.py``: which nodes run now, are skipped or lost; the state of each node.
 
+The process
+    - ``loop_stall.py``: why does the event loop not answer, and what is to blame?
+
 Limits and units
     - ``validate.py``, ``face_defaults.py``: which values may policies have; the default policies of each face.
     - ``slot_times.py``: specs count seconds, everything else milliseconds.
