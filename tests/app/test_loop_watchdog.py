@@ -85,7 +85,7 @@ async def main():
                 await asyncio.sleep(0.1)
         await asyncio.sleep(0.5)
         last = (await app.readiness()).loop_blocked
-        note("last: " + ("none" if last is None else f"{last.cause} {last.schedule} {last.action} {last.seconds >= 1}"))
+        note("last: " + ("none" if last is None else f"{last.cause} {last.schedule} {last.action} {last.lasted_ms >= 1000}"))
         serving.cancel()
 
 asyncio.run(main())

@@ -13,7 +13,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import msgspec
@@ -23,7 +23,7 @@ from horae.clock import Clock, SystemClock, process_seconds, thread_seconds
 from horae.engine.schedule_decider import ScheduleDecider
 from horae.engine.worker import Worker
 from horae.executor.tracebacks import Frame, frames_of, stack_text
-from horae.model import instant
+from horae.model import Span, instant
 from horae.policy.loop_stall import (
     BEATS,
     Blamed,
@@ -43,7 +43,7 @@ class LoopBlocked(msgspec.Struct, frozen=True, kw_only=True):
     """A time in which the event loop of a process did not answer."""
 
     at: Annotated[datetime, about("When it began.")]
-    seconds: Annotated[float, about("How long it lasted.")]
+    lasted_ms: Annotated[int, about("How long it lasted.")]
     cause: Annotated[
         Cause,
         about(
@@ -53,6 +53,8 @@ class LoopBlocked(msgspec.Struct, frozen=True, kw_only=True):
     ]
     schedule: Annotated[str | None, about("The schedule whose run blocked it, if that is known.")] = None
     action: Annotated[str | None, about("The action that blocked it, if that is known.")] = None
+
+    lasted = Span[timedelta]()
 
 
 class _Answer(msgspec.Struct, frozen=True):
@@ -149,8 +151,9 @@ class LoopWatchdog:
         elif look.logged:
             _log.warning("%s, and answers again", stall_text(stall))
         self._count, self._what = self._count + 1, stall_text(stall)
+        lasted_ms = int(stall.seconds * 1000)
         self.last = LoopBlocked(
-            at=instant(self._now() - int(stall.seconds * 1000)), seconds=round(stall.seconds, 3), cause=stall.cause,
+            at=instant(self._now() - lasted_ms), lasted_ms=lasted_ms, cause=stall.cause,
             schedule=stall.schedule, action=stall.action,
         )  # fmt: skip
         self._tell(stall)
