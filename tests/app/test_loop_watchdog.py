@@ -127,7 +127,7 @@ def test_a_call_that_holds_the_interpreter_is_told_right_after_with_its_stack(
     programs: Programs, database: str
 ):
     log = log_of(programs, "computes", database=database)
-    (line,) = [each for each in log.splitlines() if "event loop" in each]
+    line = next(each for each in log.splitlines() if "computes" in each)
     assert "the event loop was blocked for" in line
     assert 'by action "computes" of schedule "daily", attempt 1' in line
     assert "in a process of its own" in line

@@ -74,6 +74,8 @@ class _Look(msgspec.Struct, frozen=True, kw_only=True):
     blamed: Blamed | None
     same_step: bool
     cause: Cause | None = None
+    settled_until: float = 0.0
+    """Until when the loop is to tell of it: what this thread could not look at while it lasted is over."""
     logged: bool | None = None
     """Whether the log tells of it; ``None`` while that is not decided."""
 
@@ -188,6 +190,8 @@ class LoopWatchdog:
             self._answer = msgspec.structs.replace(before, at=now)
             return None
         last = self._look if self._look is not None and self._look.after is before else None
+        if last is not None and now < last.settled_until:
+            return None
         task = asyncio.current_task(self._loop)
         same_step = last is None or (last.same_step and last.task is task)
         silence = self._silence(before, now, same_step=same_step)
@@ -196,8 +200,10 @@ class LoopWatchdog:
             after=before, task=task, frames=frames_of(sys._current_frames().get(self._loop_thread)),  # noqa: SLF001 - documented
             blamed=self._blamed(task), same_step=same_step, cause=cause, logged=None if last is None else last.logged,
         )  # fmt: skip
-        # What this thread could not look at while it lasted is over: the loop tells of it, with its length.
-        if cause is None or look.logged is not None or silence.unwatched >= self._threshold / 2:
+        if cause is None or look.logged is not None:
+            return None
+        if silence.unwatched >= self._threshold / 2:
+            self._look = msgspec.structs.replace(look, settled_until=now + self._threshold)
             return None
         stall = Stall(cause=cause, seconds=silence.seconds, blamed=look.blamed)
         logged = self._may_log(stall, now)
