@@ -95,6 +95,10 @@ def new_schedule(body: CreateSchedule, caller: Caller) -> NewSchedule:
     if body.graph_id is not msgspec.UNSET:
         fields |= _of_graph(body, body.graph_id)
     elif given := values_of(body, GraphFields):
+        if body.spec is msgspec.UNSET and body.action is msgspec.UNSET:
+            raise InvalidInputError(
+                next(iter(given)), "needs graph_id", hint="or give spec and action instead"
+            )
         raise _not_of_graph(next(iter(given)), body.action)
     else:
         for name in ("spec", "action"):
