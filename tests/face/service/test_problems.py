@@ -72,7 +72,7 @@ _JSON = {"Content-Type": "application/json"}
         (("POST", "/schedules", ""), 400, "The body is missing", "send a JSON object"),
         (("POST", "/schedules", "{"), 400, "The body is not valid JSON: Input data was truncated", None),
         (("POST", "/schedules", "[]"), 400, "body must be a mapping, not a list", None),
-        (("DELETE", "/schedules", ""), 405, "/api/v1/schedules does not take DELETE", "it takes GET, OPTIONS, POST"),
+        (("DELETE", "/schedules", ""), 405, "/api/v1/schedules does not take DELETE", "it takes GET, HEAD, OPTIONS, POST"),
         (("GET", "/schedules/x/explain", ""), 400, "time is missing", None),
         (("GET", "/schedules?state=runing", ""), 422, 'state is "runing", and must be one of completed, paused, running', "did you mean running?"),
         (("GET", "/schedules?attention=1", ""), 422, 'attention is "1", and must be one of true, false', None),
