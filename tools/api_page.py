@@ -35,7 +35,7 @@ The HTTP API of `horae serve`. `tools/api_page.py` generates this page from `/op
   authentication the service answers only its own machine. Reports on a run use the run's own token.
 - Callers see only what they own; everything else answers 404. The scopes `service` and `admin` may name another user
   as `owner`, and `admin` sees everything when none is named.
-- Answers that create or change a schedule have `warnings`: sentences about what may not be intended, such as a schedule that never fires.
+- Answers that create or change a schedule have `warnings`: sentences about what may not be intended, such as a schedule that never fires, or an input that does not fit its function.
 - A schedule's answer has an `ETag`. With `If-Match`, a change is made only if the schedule has not changed since. `PUT` with `If-None-Match: *` only creates.
 """
 

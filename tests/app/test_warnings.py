@@ -16,6 +16,7 @@ import horae
 from horae.testing import TimeMachine
 from tests.face.cli.command import answered
 from tests.face.cli.command import horae as command
+from tests.support.process import Server
 from tests.support.service import client_of
 
 START = datetime(2026, 11, 2, 10, tzinfo=UTC)
@@ -97,6 +98,52 @@ async def test_answers_have_warnings(app: horae.App, spec: Any, sentence: str):
         [sentence],
     ]
     assert many.json()["items"][0]["warnings"] == [sentence]
+
+
+async def test_answers_warn_of_an_input_that_does_not_fit(machine: TimeMachine):
+    @machine.app.action
+    def count(rows: int) -> None: ...
+
+    told = ["its input.rows must be a whole number, not a text"]
+    wrong, right = ({"name": "count", "input": {"rows": each}} for each in ("x", 1))
+    async with client_of(machine.app) as client:
+
+        async def warnings_of(method: str, path: str, **body: Any) -> Any:
+            answer = await client.request(method, f"/api/v1{path}", json=body)
+            assert answer.is_success, answer.text
+            return answer.json()["warnings"]
+
+        assert await warnings_of("POST", "/schedules", id="s", spec="@daily", action=wrong) == told
+        assert await warnings_of("PUT", "/schedules/s", spec="@daily", action=right) == []
+        assert await warnings_of("PUT", "/schedules/s", spec="@daily", action=wrong) == told
+        assert await warnings_of("PATCH", "/schedules/s", action=right) == []
+        assert await warnings_of("POST", "/schedules/s/trigger", input={"rows": "x"}) == told
+        assert await warnings_of("POST", "/schedules/s/trigger", input={"rows": 1}) == []
+        assert await warnings_of("POST", "/schedules/s/trigger") == []
+        assert await warnings_of("POST", "/schedules/s/patch", trigger={"input": {"rows": "x"}}) == told
+        assert await warnings_of("POST", "/once", action="count", **{"in": "1h"}) == [
+            'its input has no "rows", which the action needs; give it by name: input={"rows": …}'
+        ]
+        many = {"schedules": [{"id": "t", "spec": "@daily", "action": wrong}]}
+        created = await client.post("/api/v1/bulk/schedules", json=many)
+        assert created.json()["items"][0]["warnings"] == told
+
+
+def test_the_command_warns_of_an_input_that_does_not_fit(tmp_path: Path):
+    server = Server(f"sqlite:///{tmp_path}/horae.db", app="tests.app.typed_actions", HORAE_DRAIN_MS="0")
+    try:
+        for typed in (
+            ["schedules", "create", "s", "--every", "1h", "--action", "count", "--input", '{"rows": "x"}'],
+            ["schedules", "trigger", "s", "--input", '{"rows": "x"}'],
+            ["once", "count", "--in", "1h", "--input", '{"rows": "x"}'],
+        ):
+            ran = command(*typed, "--url", server.url, folder=tmp_path)
+            assert (ran.returncode, ran.stderr) == (
+                0,
+                "warning: its input.rows must be a whole number, not a text\n",
+            )
+    finally:
+        server.end()
 
 
 def test_the_command_warns_and_does_it(tmp_path: Path):

@@ -21,7 +21,7 @@ from horae.app.reconcile import Tasks
 from horae.app.runs import Runs
 from horae.app.schedule_creation import Creation, Creator
 from horae.app.schedule_draft import NewSchedule
-from horae.app.schedule_warnings import warn_of_input
+from horae.app.schedule_warnings import input_warnings, schedule_warnings, warn_of_input
 from horae.app.schedules import Schedules
 from horae.app.usage import UsageSums
 from horae.app.why import Why
@@ -68,6 +68,15 @@ class ScopedOperations:
         self._executors = scope.executors
         self._own = scope if scope.owner is not None else scope.for_owner("")
         """The scope in which schedules are created: without an owner, that of things without one."""
+
+    def warnings_of(self, schedule: Schedule) -> list[str]:
+        """What the owner of a stored schedule should know; usually nothing."""
+        return [*schedule_warnings(schedule, self.now()), *self.warnings_of_inputs(schedule)]
+
+    def warnings_of_inputs(self, schedule: Schedule, *given: object) -> list[str]:
+        """Why a function of this program cannot be called with the schedule's input, or with those that are given instead."""
+        found = (input_warnings(self._executors, schedule, each) for each in given or [msgspec.UNSET])
+        return [sentence for each in found for sentence in each]
 
     async def once(
         self,

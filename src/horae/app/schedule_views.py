@@ -13,8 +13,6 @@ from horae.app.graph_schedules import graph_fields, graph_run
 from horae.app.page import Page
 from horae.app.schedule_edits import Resumed
 from horae.app.schedule_fields import ScheduleFields, about, reference, with_fields
-from horae.app.schedule_put import Put
-from horae.app.schedule_warnings import schedule_warnings
 from horae.app.view_base import PageView, View, view_of, whole
 from horae.app.views import BackfillView, RunView
 from horae.errors import HoraeError
@@ -235,10 +233,6 @@ class CreatedView(View, frozen=True):
         list[str], about("What the owner should know: for example that the schedule never fires.")
     ]
 
-    @classmethod
-    def computed(cls, schedule: Schedule) -> dict[str, Any]:
-        return {"warnings": schedule_warnings(schedule, schedule.created_at_ms)}
-
 
 class PatchedView(View, frozen=True):
     """The result of several changes in one request."""
@@ -246,6 +240,9 @@ class PatchedView(View, frozen=True):
     schedule: ScheduleView
     run_id: str | None
     backfills: list[BackfillView]
+    warnings: Annotated[
+        list[str], about("What the owner should know: that an input does not fit its function.")
+    ]
 
 
 class TimeView(View, frozen=True):
@@ -287,17 +284,6 @@ class VersionView(View, frozen=True):
         meaning = _meaning(version.spec)
         shown = {name: meaning[name] for name in ("spec", "sentence")}
         return shown | {"policies": policies_view(version.policies)}
-
-
-def stored_view(schedule: Schedule, now_ms: int) -> StoredSchedule:
-    """A schedule that was created or changed, with warnings for its owner."""
-    return view_of(StoredSchedule, schedule, warnings=schedule_warnings(schedule, now_ms))
-
-
-def put_view(put: Put, now_ms: int) -> PutSchedule:
-    """A schedule that was put, with warnings for its owner."""
-    warnings = schedule_warnings(put.schedule, now_ms)
-    return view_of(PutSchedule, put.schedule, warnings=warnings, outcome=put.outcome)
 
 
 def description_view(description: Description) -> DescribedSchedule:

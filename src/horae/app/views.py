@@ -133,6 +133,9 @@ class Triggered(View, frozen=True):
     """The run that a trigger created."""
 
     run_id: str
+    warnings: Annotated[
+        list[str], about("What the caller should know: that the input does not fit its function.")
+    ]
 
 
 class UnstartedView(View, frozen=True):

@@ -10,7 +10,7 @@ from horae.errors import InvalidInputError
 from horae.face.cli.command_base import Session, command, group
 from horae.face.cli.options import Input, argument, option
 from horae.face.cli.schedule_options import given, read_json
-from horae.face.cli.schedules_write import summary
+from horae.face.cli.schedules_write import summary, warn_of
 from horae.face.time_parser import instant_of
 from horae.spec.duration import milliseconds
 
@@ -54,4 +54,6 @@ async def once(
         when["at"] = time.isoformat()
     body = {"action": {"name": action} | ({} if input is None else {"input": read_json(input, "--input")})}
     body |= when | given(timezone=timezone, key=key)
-    session.show(await session.client.post("/once", body), partial(summary, "Scheduled"))
+    scheduled = await session.client.post("/once", body)
+    warn_of(scheduled)
+    session.show(scheduled, partial(summary, "Scheduled"))

@@ -213,6 +213,7 @@ async def trigger(
     """
     body = start_fields(overlap, input, note)
     accepted = await session.client.post(path("schedules", schedule_id, "trigger"), body)
+    warn_of(accepted)
     if wait:
         await show_run(session, {"id": accepted["run_id"]}, wait=True)
         return

@@ -27,7 +27,9 @@ async def create_schedules(
         raise LimitExceededError("batch_limit", most, f"the request has {len(data.schedules)} schedules")
     check_backfills(sum(len(each.backfills) for each in data.schedules))
     creation = await own.schedules.create_once([new_schedule(each, caller) for each in data.schedules])
-    items = await own.evaluate(lambda: [view_of(CreatedView, each) for each in creation.schedules])
+    items = await own.evaluate(
+        lambda: [view_of(CreatedView, each, warnings=own.warnings_of(each)) for each in creation.schedules]
+    )
     return Response(PageView(items=items), status_code=200 if creation.repeated else 201)
 
 

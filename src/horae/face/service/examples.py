@@ -136,7 +136,7 @@ ANSWERS: dict[str, Any] = {
     "ScheduleView": SCHEDULE,
     "StoredSchedule": {**SCHEDULE, "warnings": []},
     "PutSchedule": {**SCHEDULE, "warnings": [], "outcome": "unchanged"},
-    "PatchedView": {"schedule": SCHEDULE, "run_id": RUN["id"], "backfills": []},
+    "PatchedView": {"schedule": SCHEDULE, "run_id": RUN["id"], "backfills": [], "warnings": []},
     "DescribedSchedule": {
         **SCHEDULE,
         "info": {
@@ -165,7 +165,7 @@ ANSWERS: dict[str, Any] = {
         ],
         "next": None,
     },
-    "Triggered": {"run_id": RUN["id"]},
+    "Triggered": {"run_id": RUN["id"], "warnings": []},
     "ReportView": {"status": "running", "stop": ""},
     "BackfillView": BACKFILL,
     "BackfillPreview": {"slots": 7, "first": "2026-11-01T01:30:00Z", "last": "2026-11-07T01:30:00Z"},

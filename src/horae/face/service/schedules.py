@@ -15,7 +15,7 @@ from horae.app.graph_schedules import graph_edit, new_graph_fields
 from horae.app.merge_patch import merged_policies, merged_spec
 from horae.app.operations import SingleRun
 from horae.app.schedule_creation import Creation
-from horae.app.schedule_fields import ScheduleFields, TriggerBody, values_of
+from horae.app.schedule_fields import BackfillBody, ScheduleFields, TriggerBody, values_of
 from horae.app.schedule_put import Only
 from horae.app.schedule_put import put as put_schedule
 from horae.app.schedule_views import (
@@ -29,9 +29,7 @@ from horae.app.schedule_views import (
     VersionView,
     description_view,
     graph_runs_view,
-    put_view,
     resumed_view,
-    stored_view,
 )
 from horae.app.view_base import PageView, page_of, view_of
 from horae.app.views import BackfillView, RunView, Triggered, UnstartedView
@@ -226,7 +224,9 @@ async def replace_schedule(
         raise error if expected is None else StatusError(error, 412) from None
     stored = done.outcome == "created" and not data.dry_run
     return await _shown(
-        operations, done.schedule, lambda: put_view(done, operations.now()), 201 if stored else 200,
+        operations, done.schedule,
+        lambda: view_of(PutSchedule, done.schedule, warnings=operations.warnings_of(done.schedule), outcome=done.outcome),
+        201 if stored else 200,
         **(_location(schedule_id) if stored else {}),
     )  # fmt: skip
 
@@ -284,8 +284,9 @@ async def _stored(
 ) -> Response[StoredSchedule]:
     """A schedule that was created or changed, with warnings."""
     return await _shown(
-        operations, schedule, lambda: stored_view(schedule, operations.now()), status, **headers
-    )
+        operations, schedule,
+        lambda: view_of(StoredSchedule, schedule, warnings=operations.warnings_of(schedule)), status, **headers,
+    )  # fmt: skip
 
 
 V = TypeVar("V", bound=ScheduleView)
@@ -329,11 +330,20 @@ async def patch_schedule(
 ) -> PatchedView:
     """All changes, or none."""
     check_backfills(len(data.backfills))
+    trigger, backfills = (
+        trigger_of(data.trigger, caller),
+        [backfill_of(each, caller) for each in data.backfills],
+    )
     done = await operations.schedules.patch(
-        schedule_id, trigger=trigger_of(data.trigger, caller), pause=data.pause, resume=data.resume,
-        backfills=[backfill_of(each, caller) for each in data.backfills], version=data.version,
-    )  # fmt: skip
-    return await operations.evaluate(lambda: view_of(PatchedView, done))
+        schedule_id,
+        trigger=trigger,
+        pause=data.pause,
+        resume=data.resume,
+        backfills=backfills,
+        version=data.version,
+    )
+    warnings = _warnings_of_starts(operations, done.schedule, trigger, backfills)
+    return await operations.evaluate(lambda: view_of(PatchedView, done, warnings=warnings))
 
 
 @post("/{schedule_id}/trigger", summary="Start a run now", status_code=202)
@@ -342,7 +352,20 @@ async def trigger_schedule(
 ) -> Triggered:
     """Whatever the spec says, even while the schedule is paused. Refused while `HORAE_MAX_BUFFER_SIZE` triggered runs wait."""
     wanted = trigger_of(data or TriggerBody(), caller)
-    return view_of(Triggered, await operations.schedules.patch(schedule_id, trigger=wanted))
+    done = await operations.schedules.patch(schedule_id, trigger=wanted)
+    return view_of(Triggered, done, warnings=_warnings_of_starts(operations, done.schedule, wanted))
+
+
+def _warnings_of_starts(
+    operations: ScopedOperations,
+    schedule: Schedule,
+    trigger: TriggerBody | None,
+    backfills: Sequence[BackfillBody] = (),
+) -> list[str]:
+    """Why the inputs of a trigger and of backfills do not fit the schedule's function."""
+    given = [] if trigger is None or trigger.input is msgspec.UNSET else [trigger.input]
+    given += [each.input for each in backfills if each.input is not None]
+    return list(dict.fromkeys(operations.warnings_of_inputs(schedule, *given))) if given else []
 
 
 @post("/{schedule_id}/pause", summary="Pause a schedule", status_code=200)
