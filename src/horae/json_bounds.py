@@ -6,7 +6,7 @@ values cost far more than their bytes. The text is checked in one pass, before i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any
 
@@ -18,6 +18,7 @@ MAX_VALUES = 100_000
 """The maximum number of values in one text, keys not counted."""
 MAX_INTEGER = 2**53 - 1
 """The largest integer that every reader of JSON understands alike."""
+JSON_HOLDS = "JSON holds texts, numbers, true and false, null, lists and mappings; times, dataclasses and pydantic models become these"
 
 _NEITHER_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -25,6 +26,10 @@ _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
 
 class JsonTooLargeError(ValueError):
     """A value is too deep, or has too many values within it; its text says which, and the bound."""
+
+
+class NotJsonError(TypeError):
+    """A value is of a type that JSON cannot hold; its text says which, as the end of a sentence."""
 
 
 def check_json(text: bytes) -> None:
@@ -51,8 +56,23 @@ def json_of(value: object) -> object:
     """The JSON of a value of a class that msgspec does not know: a pydantic model has one. A hook for msgspec's encoders."""
     dump = getattr(value, "model_dump", None)
     if dump is None or isinstance(value, type):
-        raise TypeError(f"Encoding objects of type {type(value).__name__} is unsupported")
+        raise NotJsonError(f"is of the type {type(value).__name__}, which JSON cannot hold")
     return dump(mode="json")
+
+
+def place_of_no_json(value: object) -> str:
+    """Where in a value that JSON cannot hold the culprit is: ``.rows[3]``; empty for the value itself."""
+    parts: list[tuple[str, object]] = []
+    if isinstance(value, Mapping):
+        parts = [(f".{key}", each) for key, each in value.items()]
+    elif isinstance(value, list | tuple):
+        parts = [(f"[{number}]", each) for number, each in enumerate(value)]
+    for name, each in parts:
+        try:
+            msgspec.json.encode(each, enc_hook=json_of)
+        except NotJsonError:
+            return name + place_of_no_json(each)
+    return ""
 
 
 def convert_json(

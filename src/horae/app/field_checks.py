@@ -11,7 +11,15 @@ import msgspec
 
 from horae.config import Config
 from horae.errors import InvalidInputError, LimitExceededError, NaiveTimeError
-from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json, json_of
+from horae.json_bounds import (
+    JSON_HOLDS,
+    MAX_DEPTH,
+    JsonTooLargeError,
+    NotJsonError,
+    check_json,
+    json_of,
+    place_of_no_json,
+)
 from horae.model import MAX_TEXT_LENGTH, SearchValue, instant
 from horae.policy.validate import BOUNDS
 from horae.spec import Spec
@@ -112,6 +120,8 @@ def stored_json(value: object, field: str = "input") -> Any:  # noqa: ANN401 - a
         raise InvalidInputError(
             field, f"has values more than {MAX_DEPTH} deep within each other, or itself within it"
         ) from None
+    except NotJsonError as error:
+        raise InvalidInputError(f"{field}{place_of_no_json(value)}", str(error), hint=JSON_HOLDS) from None
     except (TypeError, ValueError) as error:
         raise InvalidInputError(field, f"is no JSON: {error}") from None
     if not finite:

@@ -7,7 +7,15 @@ from collections.abc import Iterable
 
 import msgspec
 
-from horae.json_bounds import MAX_DEPTH, JsonTooLargeError, check_json, json_of
+from horae.json_bounds import (
+    JSON_HOLDS,
+    MAX_DEPTH,
+    JsonTooLargeError,
+    NotJsonError,
+    check_json,
+    json_of,
+    place_of_no_json,
+)
 
 MAX_RESULT_LENGTH = 1024 * 1024
 MAX_FAILURE_LENGTH = 10_000
@@ -60,6 +68,9 @@ def kept_json(value: object, name: str, most: int) -> str:
         text = _encode(value)
     except RecursionError:
         raise ValueError(f"{name} has values more than {MAX_DEPTH} deep within each other") from None
+    except NotJsonError as error:
+        place = place_of_no_json(value)
+        raise TypeError(f"{name}{place} {error}; {JSON_HOLDS}") from None
     if len(text) > most:
         raise ValueError(f"{name} has {len(text)} bytes of JSON, and {most} are kept at most")
     try:
