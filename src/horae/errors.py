@@ -609,35 +609,39 @@ class StoreUnavailableError(HoraeError):
     """The database cannot be reached now; changes under way may or may not have been written.
 
     ``reason`` is the driver's message, and may name hosts and paths: only logs, tracebacks and the operator's terminal
-    show it. The message omits it, because answers and the failures of runs show the message.
+    show it. The message omits it, because answers and the failures of runs show the message; only that of opening an app has it.
     """
 
     hint = "a running scheduler tries again by itself; nothing is decided meanwhile, and nothing lost"
 
-    def __init__(self, reason: str, blocked: str = "") -> None:
-        super().__init__(
-            "The event loop of this process was blocked, and what it asked of the database failed meanwhile"
-            if blocked
-            else "The database cannot be reached"
-        )
+    def __init__(self, reason: str, blocked: str = "", *, opening: str | None = None) -> None:
+        """``opening`` is the hint for a program that opens the database: it is told the reason at once."""
+        message = "The database cannot be reached"
+        if blocked:
+            message = "The event loop of this process was blocked, and what it asked of the database failed meanwhile"
+        super().__init__(message if opening is None else f"{message}: {reason}", hint=opening)
         self.reason = reason
         self.blocked = blocked
         """How the event loop was blocked meanwhile, which is then the cause; empty if it was not."""
-        self.add_note(f"{blocked}: {reason}" if blocked else reason)
+        if opening is None:
+            self.add_note(f"{blocked}: {reason}" if blocked else reason)
 
     @property
     def for_operator(self) -> str:
         """The message with the reason."""
         if self.blocked:
             return f"{self.blocked}; what it asked of the database failed meanwhile: {self.reason}"
-        return f"{self.message}: {self.reason}"
+        return self.message if self.message.endswith(self.reason) else f"{self.message}: {self.reason}"
 
 
 class DatabaseNotSetUpError(_NamedError):
     """There is no Horae database at the address, and this command does not create one."""
 
     sentence, field = "There is no Horae database at {}", "database"
-    hint = "horae migrate sets it up, and so does horae serve; or name another with --database, or a server with --url"
+    hint = (
+        "is this the folder of your program? If not, go there, or name its database with --database. "
+        "horae migrate sets up a new one, and so does horae serve; --url names a server"
+    )
 
 
 class DatabaseVersionError(HoraeError):

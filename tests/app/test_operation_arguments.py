@@ -5,14 +5,16 @@ As in ``tests/test_checked.py``, each ``type: ignore`` proves that mypy sees the
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 from horae import App, HoraeError, NewSchedule, Policies, SyncApp
 from horae.app import Trigger
-from horae.errors import InvalidInputError
+from horae.errors import InvalidInputError, StoreUnavailableError
 from horae.model import Action
 from horae.testing import TimeMachine
 
@@ -30,7 +32,9 @@ WRONG: list[tuple[Callable[[App], Awaitable[object]], str, str, str]] = [
     (lambda app: app.schedules.create("x", DAILY, 7), "action", "must be an Action or a mapping or a text or a function, not a whole number", ""),  # type: ignore[arg-type]
     (lambda app: app.schedules.create("x", DAILY), "action", "is missing", ""),  # type: ignore[call-arg]
     (lambda app: app.schedules.create("x", DAILY, "hello", input={"at": float("nan")}), "input", "has a number that is not finite", ""),
-    (lambda app: app.schedules.create("x", DAILY, "hello", memo={"m": object()}), "memo", "is no JSON", ""),
+    (lambda app: app.schedules.create("x", DAILY, "hello", memo={"m": object()}), "memo.m", "is of the type object, which JSON cannot hold", ""),
+    (lambda app: app.schedules.create("x", DAILY, "hello", input={"n": [1, object()]}), "input.n[1]", "is of the type object, which JSON cannot hold", "JSON holds texts, numbers"),
+    (lambda app: app.schedules.trigger("s", input=object()), "input", "is of the type object, which JSON cannot hold", "JSON holds texts, numbers"),
     (lambda app: app.schedules.update("s", descripton="x"), "descripton", "is unknown", "did you mean description?"),  # type: ignore[call-arg]
     (lambda app: app.schedules.update("s", policies=None), "policies", "must be a mapping, not nothing", ""),  # type: ignore[arg-type]
     (lambda app: app.schedules.update("s", version="1"), "version", "must be a whole number or None, not a text", ""),  # type: ignore[arg-type]
@@ -67,6 +71,13 @@ async def test_a_wrong_argument_is_refused_at_the_call(
     assert await app.schedules.list() == [before]
 
 
+def test_a_path_is_shown_as_an_address():
+    for kind in (App, SyncApp):
+        with pytest.raises(InvalidInputError, match="database must be a text, not a PosixPath") as refused:
+            kind(Path("x.db"))  # type: ignore[arg-type]
+        assert refused.value.hint == 'write "sqlite:///x.db"'
+
+
 @pytest.mark.parametrize(
     ("make", "field"),
     [
@@ -80,6 +91,30 @@ def test_an_app_checks_what_it_is_made_of(make: Callable[[], object], field: str
     with pytest.raises(HoraeError) as refused:
         make()
     assert refused.value.details["field"] == field
+
+
+NO_DATABASE = [
+    ("no/such/folder/x.db", "no/such/folder/x.db: its folder does not exist", "make the folder no/such/folder, or name another file"),
+    ("text.db", "text.db: file is not a database", "name another file"),
+    ("folder", "folder: is a folder, and a database is a file", "name a file in it: sqlite:///folder/horae.db"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "reason", "hint"), NO_DATABASE)
+async def test_a_database_that_cannot_be_opened_says_why(
+    path: str, reason: str, hint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.db").write_text("This is a text, and longer than the header of a database.\n" * 10)
+    app, sync = App(f"sqlite:///{path}"), SyncApp(f"sqlite:///{path}")
+    for attempt in (app.open(), asyncio.to_thread(sync.start)):
+        with pytest.raises(StoreUnavailableError) as refused:
+            await attempt
+        assert str(refused.value) == f"The database cannot be reached: {reason}"
+        assert refused.value.for_operator == str(refused.value)
+        assert hint in (refused.value.hint or "")
+        assert refused.value.__notes__ == [f"hint: {refused.value.hint}"]
 
 
 async def test_policies_are_given_as_values_or_mappings_and_a_mapping_changes_only_what_it_names(

@@ -190,7 +190,7 @@ def refused(folder: Path, sentence: str, hint: str, *typed: str, **environment: 
 def test_there_is_nothing_to_work_on(tmp_path: Path):
     """No database, a folder, another database, no PostgreSQL, no server, an address that is none."""
     for sentence, hint, *target in (
-        ("There is no Horae database at horae.db", "horae migrate sets it up"),
+        ("There is no Horae database at horae.db", "is this the folder of your program? If not, go there, or name its database with --database. horae migrate sets up a new one"),
         ("is a folder, and a database is a file", "look at --database", "--database", f"sqlite:///{tmp_path}"),
         ('Cannot read the database address "mysql://x/y"', "postgresql://", "--database", "mysql://x/y"),
         ("The database cannot be reached: nothing answers at 127.0.0.1:1", "horae check", "--database", "postgresql://127.0.0.1:1/x"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Self, TypeVar, overload
 from horae.app.accounts import AccountPort, Accounts, Billing, UsagePort, UsageTable
 from horae.app.backfills import Backfills
 from horae.app.calendars import Calendars
-from horae.app.database import store_of
+from horae.app.database import advice_for, store_of
 from horae.app.engine_driver import Driver, SharedClock
 from horae.app.flows import Flows
 from horae.app.grants import Grants
@@ -49,6 +49,7 @@ from horae.engine.observer import Observer
 from horae.engine.worker import Worker
 from horae.engine.workflow_executor import StoredPlans, WorkflowExecutor
 from horae.engine.workflow_node import WorkflowServices
+from horae.errors import StoreUnavailableError
 from horae.executor.action_permissions import read_permissions
 from horae.executor.action_registry import Executors
 from horae.executor.builtin_kinds import builtin_executors
@@ -350,6 +351,11 @@ class App:
         try:
             await self._store.open(self.wake, setup=setup)
             await self._shared_clock.set()
+        except StoreUnavailableError as error:
+            await self._store.close()
+            if error.blocked:
+                raise
+            raise StoreUnavailableError(error.reason, opening=advice_for(self.database)) from error.__cause__
         except BaseException:
             await self._store.close()
             raise

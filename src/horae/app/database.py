@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from horae.clock import Clock, SystemClock
@@ -17,6 +18,18 @@ def shown_address(database: str) -> str:
         return database
     parts = urlsplit(database)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def advice_for(database: str) -> str:
+    """What may help if the database at an address cannot be opened."""
+    if not database.startswith("sqlite:///"):
+        return "is it running, and the address right? horae check says more"
+    path = Path(database.removeprefix("sqlite:///"))
+    if path.is_dir():
+        return f"name a file in it: sqlite:///{path}/horae.db"
+    if not path.parent.is_dir():
+        return f"make the folder {path.parent}, or name another file"
+    return "name another file, unless this is the database: then look at who may read and write it and its folder"
 
 
 def store_of(database: str, config: Config, clock: Clock) -> Store:

@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import tzinfo
 from functools import cached_property, wraps
+from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import (
     Annotated,
@@ -135,7 +136,8 @@ class _Arguments:
             types = self._types.get(name, (object,))
             if not any(_fits(given, each) for each in types):
                 wanted = " or ".join(dict.fromkeys(map(_word, types)))
-                raise InvalidInputError(name, f"must be {wanted}, not {_word(type(given))}")
+                hint = f'write "sqlite:///{given}"' if isinstance(given, PurePath) else None
+                raise InvalidInputError(name, f"must be {wanted}, not {_word(type(given))}", hint=hint)
 
     def _bound(self, args: tuple[object, ...], fields: dict[str, object]) -> dict[str, object]:
         try:

@@ -362,9 +362,14 @@ def _as_unavailable(path: str) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError) or type(error) is sqlite3.DatabaseError:
-            reason = "is a folder, and a database is a file" if Path(path).is_dir() else str(error)
-            raise StoreUnavailableError(f"{path}: {reason}") from error
+            raise StoreUnavailableError(f"{path}: {_reason(path, error)}") from error
         raise
+
+
+def _reason(path: str, error: sqlite3.DatabaseError) -> str:
+    if Path(path).is_dir():
+        return "is a folder, and a database is a file"
+    return str(error) if Path(path).parent.is_dir() else "its folder does not exist"
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
