@@ -32,6 +32,21 @@ _WORDS = {
     "object": "a mapping", "null": "nothing", "none": "nothing", "list": "a list", "tuple": "a list", "dict": "a mapping",
 }  # fmt: skip
 
+_OTHER_WORDS = {
+    "tz": "timezone",
+    "zone": "timezone",
+    "time_zone": "timezone",
+    "interval": "every",
+    "args": "input",
+    "kwargs": "input",
+}
+_IN_SPEC = {
+    "cron": 'give the cron expression as spec, the first argument of @app.schedule',
+    "timezone": 'the zone goes into the spec: {"crons": ["0 9 * * *"], "timezone": "Europe/Berlin"}',
+    "every": 'an interval goes into the spec: {"intervals": [{"every": "5m"}]}',
+}  # fmt: skip
+"""Names that newcomers try: what other libraries call a field, and where parts of a spec go."""
+
 
 class _NamedFields(StructMeta):
     """Refuses unknown and missing fields with an ``InvalidInputError`` when the class is called."""
@@ -134,10 +149,18 @@ def changed(value: S, changes: Mapping[str, Any]) -> S:
     return type(value)(**fields)
 
 
+def _meant(name: str, known: list[str]) -> str | None:
+    """The hint for a name that other libraries use, or that is a part of the spec."""
+    name = _OTHER_WORDS.get(name, name)
+    if name in known:
+        return f"did you mean {name}?"
+    return _IN_SPEC.get(name) if "spec" in known else None
+
+
 def unknown_field(given: object, known: Iterable[str]) -> InvalidInputError:
     """The error for a name that no field has."""
     name, names = str(given), list(known)
-    hint = did_you_mean(name, names) or f"known are {', '.join(names)}"
+    hint = _meant(name, names) or did_you_mean(name, names) or f"known are {', '.join(names)}"
     return InvalidInputError(name, "is unknown", hint=hint)
 
 

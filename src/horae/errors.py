@@ -316,17 +316,19 @@ class NodeFailedError(HoraeError):
         super().__init__(f"{first}{others}", {"failures": list(failures[:100])})
 
 
+_COMMANDS = '{"backup": {"argv": ["/usr/bin/backup", "--all"]}}'
+
+
 class UnknownActionError(HoraeError):
     """No action of this name was registered in this program."""
 
     def __init__(self, action: str, known: list[str]) -> None:
         meant = f"{near} " if (near := did_you_mean(action, known)) else ""
         names = ", ".join(sorted(known)) or "none"
-        super().__init__(
-            f'There is no action "{_shown(action)}"',
-            {"action": action},
-            hint=f"{meant}registered are: {names}; a program that registers it must be running",
-        )
+        hint = f"{meant}registered are: {names}; a program that registers it must be running"
+        if action.startswith("command:"):
+            hint = f"{meant}the operator names commands in the file of HORAE_COMMANDS, a JSON object such as {_COMMANDS}; registered are: {names}"
+        super().__init__(f'There is no action "{_shown(action)}"', {"action": action}, hint=hint)
 
 
 class ActionNotAllowedError(HoraeError):

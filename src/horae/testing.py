@@ -10,10 +10,16 @@ from types import TracebackType
 from typing import Self
 
 from horae.app import App
+from horae.app.field_checks import moment
+from horae.app.operation_arguments import NeedsAsyncWith
+from horae.checked import unknown_field
 from horae.config import Config
+from horae.errors import InvalidInputError
 
 QUIET = 12
 """The number of turns of the event loop without a reading of the clock after which nothing is running any more."""
+
+UNITS = ("weeks", "days", "hours", "minutes", "seconds", "milliseconds", "microseconds")
 
 
 class _Sleeper:
@@ -110,14 +116,17 @@ class VirtualClock:
             quiet = quiet + 1 if self._asked == before else 0
 
 
-class TimeMachine:
-    """An app in memory, on a virtual clock.
+class TimeMachine(NeedsAsyncWith):
+    """An app in memory, on a virtual clock, which is opened with ``async with``.
 
-    ``advance`` moves through every moment at which something is due, in order; ``sleep`` is for actions that take time.
+    ``advance`` moves through every moment at which something is due, in order; ``sleep`` is for actions that take time. To test an app
+    of your own, take over its actions and schedules first: ``machine.app.adopt(app)``. ``start`` is a datetime or an ISO 8601 text,
+    with its offset.
     """
 
-    def __init__(self, start: datetime, config: Config | None = None) -> None:
-        self.clock = VirtualClock(start)
+    def __init__(self, start: datetime | str, config: Config | None = None) -> None:
+        begin = moment("start", start)
+        self.clock = VirtualClock(begin if isinstance(start, str) else start)
         self.app = App(":memory:", clock=self.clock, config=config)
 
     async def __aenter__(self) -> Self:
@@ -145,7 +154,12 @@ class TimeMachine:
 
     async def advance(self, **span: float) -> None:
         """Let ``timedelta(**span)`` pass: everything due on the way happens at its time."""
+        for unit in span.keys() - set(UNITS):
+            raise unknown_field(unit, UNITS)
         target = self.clock.now() + timedelta(**span)
+        if target < self.clock.now():
+            hint = "machine.clock.set_back(hours=1) sets the clock back, as an operator might"
+            raise InvalidInputError("the span", "is negative, and time passes only forward", hint=hint)
         if self.app.program.unstored:
             await self.app.program.store()
         while True:

@@ -6,6 +6,7 @@ As in ``tests/test_checked.py``, each ``type: ignore`` proves that mypy sees the
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,9 +15,10 @@ import pytest
 
 from horae import App, HoraeError, NewSchedule, Policies, SyncApp
 from horae.app import Trigger
-from horae.errors import InvalidInputError, StoreUnavailableError
+from horae.errors import InvalidInputError, NaiveTimeError, StoreUnavailableError
 from horae.model import Action
 from horae.testing import TimeMachine
+from tests.support.cases import each_of
 
 DAILY = "0 9 * * *"
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -52,6 +54,14 @@ WRONG: list[tuple[Callable[[App], Awaitable[object]], str, str, str]] = [
     (lambda app: app.backfills.start("s", START), "end", "is missing", ""),  # type: ignore[call-arg]
     (lambda app: app.backfills.start("s", START, START - timedelta(days=1)), "end", "is before start", ""),
     (lambda app: app.calendars.put("c", ["2026-12-25"]), "calendar", "must be a SharedCalendar or a mapping", ""),  # type: ignore[arg-type]
+    (lambda app: app.schedules.put("x", DAILY, "hello", timezone="Europe/Berlin"), "timezone", "is unknown", '{"crons": ["0 9 * * *"], "timezone": "Europe/Berlin"}'),  # type: ignore[call-arg]
+    (lambda app: app.schedules.create("x", DAILY, "hello", tz="Europe/Berlin"), "tz", "is unknown", '{"crons": ["0 9 * * *"], "timezone": "Europe/Berlin"}'),  # type: ignore[call-arg]
+    (lambda app: app.schedules.create("x", action="hello", every="5m"), "every", "is unknown", '{"intervals": [{"every": "5m"}]}'),  # type: ignore[call-arg]
+    (lambda app: app.schedules.create("x", [DAILY], "hello"), "spec", "not a list", '{"crons": ["0 9 * * *", …]}'),  # type: ignore[arg-type]
+    (lambda app: app.schedules.create("x", timedelta(minutes=5), "hello"), "spec", "not a timedelta", '{"intervals": [{"every": "5m"}]}'),  # type: ignore[arg-type]
+    (lambda app: app.schedules.create("x", DAILY, "hello", kwargs={}), "kwargs", "is unknown", "did you mean input?"),  # type: ignore[call-arg]
+    (lambda app: app.once("hello", in_="5m", tz="Europe/Berlin"), "tz", "is unknown", "did you mean timezone?"),  # type: ignore[call-arg]
+    (lambda app: app.runs.list(), "schedule_id", "is missing", "app.runs.search() lists the runs of all schedules"),  # type: ignore[call-arg]
     (lambda app: app.why.explain("s", 5), "when", "must be a datetime or a text, not a whole number", ""),  # type: ignore[arg-type]
 ]  # fmt: skip
 
@@ -115,6 +125,76 @@ async def test_a_database_that_cannot_be_opened_says_why(
         assert refused.value.for_operator == str(refused.value)
         assert hint in (refused.value.hint or "")
         assert refused.value.__notes__ == [f"hint: {refused.value.hint}"]
+
+
+DEFINITIONS: list[tuple[Callable[[App], object], str, str]] = [
+    (lambda app: app.schedule("every 5 minutes"), "expression field has 3 fields", 'every="5m" in @app.schedule'),
+    (lambda app: app.schedule("5m"), "expression field has 1 field", 'every="5m" in @app.schedule'),
+    (lambda app: app.schedule(timedelta(minutes=5)), "spec must be", 'write every="5m"'),  # type: ignore[arg-type]
+    (lambda app: app.schedule(5), "spec must be", 'write every="5m"'),  # type: ignore[arg-type]
+    (lambda app: app.schedule([DAILY, "0 10 * * *"]), "spec must be", '{"crons": ["0 9 * * *", …]}'),  # type: ignore[arg-type]
+    (lambda app: app.schedule(DAILY, tz="Europe/Berlin"), "tz is unknown", "did you mean timezone?"),  # type: ignore[call-arg]
+    (lambda app: app.schedule(cron=DAILY), "cron is unknown", "give the cron expression as spec, the first argument"),  # type: ignore[call-arg]
+    (lambda app: app.schedule(interval="5m"), "interval is unknown", "did you mean every?"),  # type: ignore[call-arg]
+    (lambda app: app.schedule(DAILY, args=[1]), "args is unknown", "did you mean input?"),  # type: ignore[call-arg]
+    (lambda app: app.schedule(DAILY, "Europe/Berlin"), "timezone must be given by name", 'write timezone="Europe/Berlin"'),  # type: ignore[call-arg]
+    (lambda app: app.schedule(DAILY, {"n": 1}), "the arguments are too many", "give the others by name: every=…"),  # type: ignore[call-arg, arg-type]
+    (lambda app: app.schedule(), "the times are missing", 'every="5m"'),
+    (lambda app: app.schedule(every="0s"), "every is shorter than 1s", ""),
+]  # fmt: skip
+
+
+@each_of(("define", "sentence", "hint"), DEFINITIONS)
+def test_a_wrong_definition_says_what_to_write(define: Callable[[App], object], sentence: str, hint: str):
+    with pytest.raises(HoraeError) as refused:
+        define(App(":memory:"))
+    assert sentence in str(refused.value)
+    assert hint in (refused.value.hint or "")
+
+
+def test_with_and_async_with_are_told_apart():
+    machine = TimeMachine(START)
+    for kind, enter, sentence in (
+        (App, lambda: App(":memory:").__enter__(), 'write "async with" for an App; without an event loop, use horae.SyncApp'),  # type: ignore[attr-defined]
+        (TimeMachine, machine.__enter__, 'write "async with" for a TimeMachine'),  # type: ignore[attr-defined]
+        (SyncApp, lambda: SyncApp(":memory:").__aenter__(), 'write "with" for a SyncApp; in an event loop, use horae.App'),  # type: ignore[attr-defined]
+    ):  # fmt: skip
+        assert hasattr(kind, "__exit__" if kind is not SyncApp else "__aexit__")
+        with pytest.raises(TypeError, match=re.escape(sentence)):
+            enter()
+
+
+async def test_a_time_machine_checks_its_start_and_what_it_advances():
+    with pytest.raises(NaiveTimeError, match="has no time zone"):
+        TimeMachine(START.replace(tzinfo=None))
+    for text, hint in (("2026-03-01T00:00", "write it with its offset"), ("soon", "ISO 8601 with an offset")):
+        with pytest.raises(HoraeError, match="start is") as refused:
+            TimeMachine(text)
+        assert hint in (refused.value.hint or "")
+    async with TimeMachine("2026-03-01T00:00:00Z") as machine:
+        assert machine.now == START
+        with pytest.raises(InvalidInputError, match="the span is negative") as refused:
+            await machine.advance(hours=-1)
+        assert "machine.clock.set_back(hours=1)" in (refused.value.hint or "")
+        with pytest.raises(InvalidInputError, match="months is unknown"):
+            await machine.advance(months=1)
+        assert machine.now == START
+
+
+async def test_a_time_machine_tests_an_app_that_it_adopts():
+    assert "machine.app.adopt(app)" in (TimeMachine.__doc__ or "")
+    app, done = App("sqlite:///never-opened.db"), []
+
+    @app.schedule(DAILY)
+    def report() -> None:
+        done.append(1)
+
+    async with TimeMachine(START) as machine:
+        machine.app.adopt(app)
+        await machine.advance(hours=48)
+        assert [str(each.status) for each in await machine.app.runs.list("report")] == ["succeeded"] * 2
+    assert done == [1, 1]
+    assert not Path("never-opened.db").exists()
 
 
 async def test_policies_are_given_as_values_or_mappings_and_a_mapping_changes_only_what_it_names(

@@ -63,6 +63,7 @@ def every(span: str, reason: str, hint: str = "") -> Mistake:
 
 
 COUNT = "it needs 5 (minute hour day month weekday), or 6 with seconds first"
+INTERVAL = 'is it an interval? every="5m" in @app.schedule, --every 5m in commands, {"intervals": [{"every": "5m"}]} in a spec'
 ABBREVIATION = "is an abbreviation: it says an offset, and not whose clocks to follow when they change"
 OVERLAPS = "skip, buffer_one, buffer_all, cancel_other, terminate_other, allow_all"
 MISTAKES = [
@@ -71,7 +72,13 @@ MISTAKES = [
     cron("0 9 * * 8", "weekday field has 8, which is not in the range 0-7", "allowed are 0-7"),
     cron("60 9 * * *", "minute field has 60, which is not in the range 0-59", "allowed are 0-59"),
     cron("0 9 * * mon-fry", 'weekday field has "fry", which is not in the range 0-7', "sun-sat"),
-    cron("every 5 minutes", f"expression field has 3 fields; {COUNT}"),
+    cron("every 5 minutes", f"expression field has 3 fields; {COUNT}", INTERVAL),
+    cron("5m", f"expression field has 1 field; {COUNT}", INTERVAL),
+    Mistake(("next", "5m"), f"expression field has 1 field; {COUNT}", INTERVAL),
+    Mistake(("schedules", "show", "there"), '"show" is no command', "did you mean describe?"),
+    Mistake(("schedules", "rm", "there"), '"rm" is no command', "did you mean delete?"),
+    Mistake(("runs", "describe", "x"), '"describe" is no command', "did you mean show?"),
+    Mistake(("schedules", "create", "first", "--every", "5m", "--command", "echo hi"), 'There is no action "command:echo hi"', "the operator names commands in the file of HORAE_COMMANDS"),
     zone("Europe/Berlni", "did you mean Europe/Berlin?"),
     zone("CEST", f"CEST {ABBREVIATION}; name the place: Europe/Berlin"),
     zone("IST", "IST is an abbreviation, and means several: name the place, Asia/Kolkata, Europe/Dublin or Asia/Jerusalem"),

@@ -20,7 +20,7 @@ from horae.app.graph_discovery import execution_of, graph_providers
 from horae.app.graph_execution import GraphExecution
 from horae.app.graph_state import GraphMemoryTable
 from horae.app.loop_watchdog import LoopWatchdog
-from horae.app.operation_arguments import checked_call
+from horae.app.operation_arguments import NeedsAsyncWith, checked_call
 from horae.app.operations import ScopedOperations
 from horae.app.owner_scope import OwnerScope
 from horae.app.process_shutdown import run_until_signal
@@ -89,7 +89,7 @@ MAX_OPEN = 10_000
 _log = logging.getLogger("horae")
 
 
-class App:
+class App(NeedsAsyncWith):
     """A scheduler in a program: register actions, create schedules, run.
 
     ``database`` is ``sqlite:///path``, ``postgresql://…`` or ``:memory:``. ``name`` labels the schedules that the program defines;

@@ -34,7 +34,11 @@ def spec_of(
     spec: SpecLike | None, every: Duration | None, at: Times | None, timezone: ZoneLike | None
 ) -> SpecLike:
     """The spec that the options name in one of three ways: a spec, an interval, or single times."""
-    if sum(each is not None for each in (spec, every, at)) != 1:
+    ways = sum(each is not None for each in (spec, every, at))
+    if ways == 0:
+        hint = 'give a cron expression, such as "0 9 * * *", or every="5m", or at="2026-03-08T09:00:00Z"'
+        raise InvalidInputError("the times", "are missing", hint=hint)
+    if ways > 1:
         raise InvalidInputError(
             "the times", "must be given in one way", hint="a cron expression, every=… or at=…; a spec document has several"
         )  # fmt: skip
@@ -46,7 +50,10 @@ def spec_of(
         return spec
     document: dict[str, Any] = {} if timezone is None else {"timezone": timezone}
     if every is not None:
-        return document | {"intervals": [{"every": duration_text(milliseconds(every, "every"))}]}
+        every_ms = milliseconds(every, "every")
+        if every_ms < 1000:
+            raise InvalidInputError("every", "is shorter than 1s")
+        return document | {"intervals": [{"every": duration_text(every_ms)}]}
     times = [at] if isinstance(at, datetime | str) else at or ()
     return document | {"times": [_time(each, timezone) for each in times]}
 

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import tzinfo
+from datetime import timedelta, tzinfo
 from functools import cached_property, wraps
 from pathlib import PurePath
 from types import NoneType, UnionType
 from typing import (
+    TYPE_CHECKING,
     Annotated,
     Any,
     Concatenate,
     Literal,
+    Never,
     ParamSpec,
     TypeVar,
     Union,
@@ -30,6 +32,7 @@ import msgspec
 
 from horae.checked import unknown_field
 from horae.errors import InvalidInputError
+from horae.spec.duration import duration_text
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -91,6 +94,16 @@ def needs_parentheses(
     return refuse
 
 
+def hint_if_missing(hint: str) -> Callable[[F], F]:
+    """Give an operation the hint for an argument that is missing."""
+
+    def mark(function: F) -> F:
+        vars(function)["hint_if_missing"] = hint
+        return function
+
+    return mark
+
+
 def shows_fields(declaration: type[msgspec.Struct], others: Mapping[str, object] = {}) -> Callable[[F], F]:
     """Make the signature of a function name the keywords of its ``**more: Unpack[…]``, with the defaults of a struct, or ``others``."""
     defaults = {each.name: _default(each) for each in msgspec.structs.fields(declaration)} | {**others}
@@ -116,6 +129,19 @@ def _default(field: msgspec.structs.FieldInfo) -> object:
     return field.default if made is msgspec.NODEFAULT else made()
 
 
+class NeedsAsyncWith:
+    """Refuses ``with`` in one sentence, where Python says only that it is not supported."""
+
+    if not TYPE_CHECKING:
+
+        def __enter__(self) -> Never:
+            name = type(self).__name__
+            other = "; without an event loop, use horae.SyncApp" if name == "App" else ""
+            raise TypeError(f'write "async with" for {_word(type(self))}{other}')
+
+        def __exit__(self, *_: object) -> None: ...
+
+
 class _Arguments:
     """The parameters of a function, and the errors for arguments that do not fit."""
 
@@ -124,6 +150,7 @@ class _Arguments:
         self._signature = inspect.signature(function)
         parameters = self._signature.parameters.values()
         self._named = [each for each in parameters if each.kind is not each.VAR_KEYWORD]
+        self._if_missing: str | None = getattr(function, "hint_if_missing", None)
         self._takes_others = len(self._named) < len(parameters)
 
     @cached_property
@@ -136,8 +163,37 @@ class _Arguments:
             types = self._types.get(name, (object,))
             if not any(_fits(given, each) for each in types):
                 wanted = " or ".join(dict.fromkeys(map(_word, types)))
-                hint = f'write "sqlite:///{given}"' if isinstance(given, PurePath) else None
-                raise InvalidInputError(name, f"must be {wanted}, not {_word(type(given))}", hint=hint)
+                reason = f"must be {wanted}, not {_word(type(given))}"
+                raise InvalidInputError(name, reason, hint=self._form_of(name, given))
+
+    def _form_of(self, name: str, given: object) -> str | None:
+        """The hint for a value in another form than it is taken."""
+        if isinstance(given, PurePath):
+            return f'write "sqlite:///{given}"'
+        if name != "spec":
+            return None
+        if isinstance(given, list | tuple):
+            return 'several cron expressions are a document: {"crons": ["0 9 * * *", …]}'
+        every = (
+            duration_text(given // timedelta(milliseconds=1)) if isinstance(given, timedelta) else f"{given}m"
+        )
+        if any(each.name == "every" for each in self._named):
+            return f'write every="{every}"'
+        return f'an interval is a document: {{"intervals": [{{"every": "{every}"}}]}}'
+
+    def _check_number(self, args: tuple[object, ...]) -> None:
+        """Refuse an argument by position that is taken only by name."""
+        places = [each for each in self._named if each.kind is each.POSITIONAL_OR_KEYWORD]
+        if len(args) <= len(places):
+            return
+        by_name = [each.name for each in self._named if each.kind is each.KEYWORD_ONLY]
+        extra = args[len(places)]
+        if "timezone" in by_name and (isinstance(extra, tzinfo) or (isinstance(extra, str) and "/" in extra)):
+            raise InvalidInputError(
+                "timezone", "must be given by name", hint=f'write timezone="{extra}"'
+            ) from None
+        hint = f"give the others by name: {'=…, '.join(by_name)}=…" if by_name else None
+        raise InvalidInputError("the arguments", "are too many", hint=hint) from None
 
     def _bound(self, args: tuple[object, ...], fields: dict[str, object]) -> dict[str, object]:
         try:
@@ -148,7 +204,8 @@ class _Arguments:
                 raise unknown_field(name, [each for each in names if each != "self"]) from None
             for each in self._named[len(args) :]:
                 if each.default is each.empty and each.name not in fields:
-                    raise InvalidInputError(each.name, "is missing") from None
+                    raise InvalidInputError(each.name, "is missing", hint=self._if_missing) from None
+            self._check_number(args)
             raise
 
 

@@ -11,7 +11,7 @@ import msgspec
 from horae.app.attempt_logs import log_page
 from horae.app.field_checks import window_ms
 from horae.app.ledger_search import search_ledger
-from horae.app.operation_arguments import checks_arguments
+from horae.app.operation_arguments import checks_arguments, hint_if_missing
 from horae.app.owner_scope import OwnerScope, UnitOfWork
 from horae.app.page import Page, page_limit, place_of
 from horae.app.triggers_and_backfills import Trigger, start_trigger
@@ -97,6 +97,7 @@ class Runs:
             run = await self._scope.run(transaction, run_id)
             return await log_page(transaction, run, attempt, cursor)
 
+    @hint_if_missing("app.runs.search() lists the runs of all schedules")
     async def list(self, schedule_id: str, limit: int = 20, *, cursor: str | None = None) -> Page[Run]:
         """The latest runs of a schedule, newest first."""
         (before,) = NEWEST[:1] if cursor is None else place_of(cursor, tuple[int])

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Collection, Coroutine
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, Never, ParamSpec, Self, TypeVar
 
 from horae.app import App
 from horae.app.accounts import Accounts
@@ -395,3 +395,10 @@ class SyncApp(SyncOperations):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    if not TYPE_CHECKING:
+
+        async def __aexit__(self, *_: object) -> None: ...
+
+        def __aenter__(self) -> Never:
+            raise TypeError('write "with" for a SyncApp; in an event loop, use horae.App with "async with"')

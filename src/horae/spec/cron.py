@@ -55,6 +55,9 @@ MACROS = {
 
 _ONE_SECOND = Parsed(1)
 _TZ = re.compile(r"(?:CRON_)?TZ=")
+_INTERVAL = re.compile(
+    r"(?:every\s+)?([0-9]{1,9})?\s*(s|sec|seconds?|m|min|mins|minutes?|h|hours?|d|days?|w|weeks?)"
+)
 _TZ_WORD = re.compile(r"^\s*(?:(?:CRON_)?TZ=\S*)?")
 
 
@@ -248,10 +251,22 @@ def _macro(expression: str, words: list[str], *, any_case: bool = True) -> list[
     )
 
 
+def _interval_hint(expression: str) -> str | None:
+    """The hint for a duration in the place of a cron expression, such as ``5m`` or ``every 5 minutes``."""
+    meant = _INTERVAL.fullmatch(expression.strip().lower())
+    if meant is None:
+        return None
+    every = f"{meant[1] or 1}{meant[2][0]}"
+    return (
+        f'is it an interval? every="{every}" in @app.schedule, --every {every} in commands, '
+        f'{{"intervals": [{{"every": "{every}"}}]}} in a spec'
+    )
+
+
 def _wrong_count(expression: str, words: list[str], wanted: str) -> InvalidCronExpressionError:
     count = len(words)
     reason = "is empty" if count == 0 else f"has {count} field{'s' * (count != 1)}"
-    hint = None
+    hint = _interval_hint(expression)
     if words and _TZ.match(words[0]):
         hint = "only the dialect temporal has a TZ= prefix; otherwise give the zone as timezone"
     elif count == 6 and words[-1] == "*":

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import Any
 
 from horae.errors import InvalidInputError, did_you_mean
 
 Match = re.Match[str]
 Worded = Callable[[Match], tuple[str, str, str | None]]
+_NO_COMMAND = re.compile(r"No such command '(.*?)'.*")
+_SYNONYMS = {
+    "show": ("describe",), "describe": ("show",), "get": ("describe", "show"), "info": ("describe", "show"), "ls": ("list",),
+    "rm": ("delete",), "remove": ("delete",), "add": ("create",), "new": ("create",), "edit": ("update",), "run": ("trigger",),
+}  # fmt: skip
+"""Commands as other tools call them, and what they are called here, in the group that has one of them."""
 _NAMES = re.compile(r"--?[\w-]+|'[^']*'")
 
 
@@ -30,11 +37,21 @@ def usage_error(error: Exception) -> InvalidInputError:
         return InvalidInputError("the command", "is incomplete", hint=place)
     text: str = error.format_message()  # type: ignore[attr-defined]
     text = " ".join(text.split())
+    if (match := _NO_COMMAND.fullmatch(text)) and (near := _by_synonym(match[1], context)):
+        return InvalidInputError(f'"{match[1]}"', "is no command", hint=f"did you mean {near}?")
     for pattern, worded in _PATTERNS:
         if match := pattern.fullmatch(text):
             subject, reason, hint = worded(match)
             return InvalidInputError(subject, reason, hint=hint or place)
     return InvalidInputError("the command", f"cannot be read: {text}", hint=place)
+
+
+def _by_synonym(name: str, context: Any) -> str | None:  # noqa: ANN401 - typer's own, which differs between versions
+    """The command of a group that another command-line tool calls by this name."""
+    if context is None:
+        return None
+    known = context.command.list_commands(context)
+    return next((each for each in _SYNONYMS.get(name, ()) if each in known), None)
 
 
 def _wrong_value(match: Match) -> tuple[str, str, str | None]:
