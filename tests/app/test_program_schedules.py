@@ -133,7 +133,7 @@ async def test_options_name_the_usual_policies_and_policies_the_rest(database: s
         ({"spec": "0 9 * * *", "timezone": "Europe/Berln"}, HoraeError, "Europe/Berln"),
         ({"spec": {"crons": ["0 9 * * *"]}, "timezone": "UTC"}, InvalidInputError, "timezone"),
         ({"spec": {"corns": []}}, HoraeError, "corns"),
-        ({}, InvalidInputError, "times must be given in one way"),
+        ({}, InvalidInputError, "the times are missing"),
         ({"spec": "0 9 * * *", "every": "5m"}, InvalidInputError, "times must be given in one way"),
         ({"every": "5 minutes"}, InvalidInputError, "every"),
         ({"every": 300}, InvalidInputError, "every"),
