@@ -79,8 +79,13 @@ def test_the_process_environment_is_read(monkeypatch: pytest.MonkeyPatch):
 @each_of(
     ("name", "value"),
     [(field.name, -1) for field in FIELDS if field.type is int]
-    + [("tick_ms", 0), ("concurrency", 0), ("max_buffer_size", 0), ("lookahead_ms", 3_600_001)]
-    + [("housekeeping_ms", 5001)],
+    + [
+        ("tick_ms", 0),
+        ("hung_ms", 0),
+        ("concurrency", 0),
+        ("max_buffer_size", 0),
+        ("lookahead_ms", 3_600_001),
+    ],
 )
 def test_a_setting_that_cannot_be_fails_at_the_start(name: str, value: int):
     changed: dict[str, Any] = {name: value}
@@ -111,7 +116,7 @@ def test_what_cannot_be_read_is_named(name: str, text: str):
 
 @pytest.mark.contract("CRON-19")
 def test_the_bounds_themselves_are_taken():
-    config = Config(lookahead_ms=3_600_000, housekeeping_ms=5000, drain_ms=0, default_jitter_ms=0)
+    config = Config(lookahead_ms=3_600_000, drain_ms=0, default_jitter_ms=0)
     assert config.lookahead_ms == 3_600_000
 
 

@@ -41,9 +41,11 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     max_crashes: int = 10
     """How many processes may die while running one run before it fails."""
     lease_ms: int = 10_000
-    """How long the lease of a node lasts unless the node renews it: on PostgreSQL, and on SQLite where there is no ``flock``."""
+    """How long the lease of a node lasts; it is renewed five times in that: on PostgreSQL, and on SQLite where there is no ``flock``."""
+    hung_ms: int = 300_000
+    """How long the event loop may not answer before the node no longer renews its lease, so that other nodes take over its runs."""
     housekeeping_ms: int = 3000
-    """How often a node renews its lease and runs maintenance, which takes over the runs of dead nodes."""
+    """How often a node runs maintenance, which takes over the runs of dead nodes."""
     reconcile_ms: int = 300_000
     """How often maintenance searches for schedules that should have a next time and have none, or one that is more than a minute past."""
     prune_ms: int = 60_000
@@ -213,12 +215,6 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
             raise ConfigError(setting_name("port"), self.port, f"must be at most {MAX_PORT}")
         if self.lookahead_ms > HOUR:
             raise ConfigError(setting_name("lookahead_ms"), self.lookahead_ms, f"must be at most {HOUR}")
-        if self.housekeeping_ms * 2 > self.lease_ms:
-            raise ConfigError(
-                setting_name("housekeeping_ms"),
-                self.housekeeping_ms,
-                "must be at most half of HORAE_LEASE_MS",
-            )
 
     @property
     def limits(self) -> Limits:

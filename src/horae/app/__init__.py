@@ -386,6 +386,7 @@ class App(NeedsAsyncWith):
         """Close the database without waiting for running attempts."""
         self._is_open = False
         self._driver.stop_guarding()
+        await self.engine.stop_keeping_lease()
         self._logs.close()
         self._evaluator.close()
         await self.executors.close()

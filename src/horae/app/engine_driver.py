@@ -12,6 +12,7 @@ from horae.app.loop_watchdog import LoopWatchdog
 from horae.clock import Clock
 from horae.config import Config
 from horae.engine.engine import Engine
+from horae.engine.lease import RENEWALS
 from horae.engine.maintenance import MaintenanceReport
 from horae.errors import ClockOffError, DatabaseHeldError, NodeNameTakenError, StoreUnavailableError
 from horae.store.port import Store
@@ -61,14 +62,17 @@ class Driver:
         self.watchdog.start()
         if not self._engine.holds_lease:  # it was opened long ago, and its lease expired
             await self._attempt(self._renew)
+        self._engine.keep_lease()
         if self._guarding is None and self._store.lease is not None:
             self._guarding = asyncio.create_task(self._guard(), name="horae:guard")
+        housekeeping = self._config.housekeeping_ms / 1000
         self._loops = [
             asyncio.create_task(self._drive(), name="horae:drive"),
-            asyncio.create_task(self._repeat(self._maintain), name="horae:maintain"),
+            asyncio.create_task(self._repeat(self._maintain, housekeeping), name="horae:maintain"),
         ]
         if self._store.lease is not None:  # maintenance may take long, and renewing must not wait for it
-            self._loops.append(asyncio.create_task(self._repeat(self._renew), name="horae:lease"))
+            often = min(self._store.lease / RENEWALS, housekeeping)
+            self._loops.append(asyncio.create_task(self._repeat(self._renew, often), name="horae:lease"))
         try:
             await asyncio.wait(self._loops, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -127,9 +131,9 @@ class Driver:
         while True:
             await self._clock.wait(never, self._engine.guard())
 
-    async def _repeat(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Do some work every ``housekeeping_ms``, concurrently with the steps; after a failure, wait a third of that."""
-        pause = every = self._config.housekeeping_ms / 1000
+    async def _repeat(self, work: Callable[[], Awaitable[None]], every: float) -> None:
+        """Do some work every so many seconds, concurrently with the steps; after a failure, wait a third of that."""
+        pause = every
         while True:
             await self._clock.wait(self._ending, pause)
             if self._ending.is_set():

@@ -123,6 +123,14 @@ class Engine:
         """Leave: the store is closed, and other nodes take over what this node had claimed."""
         self._membership.leave()
 
+    def keep_lease(self) -> None:
+        """Renew the lease also while the running event loop is blocked, where the store can."""
+        self._membership.keep()
+
+    async def stop_keeping_lease(self) -> None:
+        """Renew the lease only in the event loop."""
+        await self._membership.stop_keeping()
+
     def guard(self) -> float:
         """Stop running attempts if the lease ended. Returns in how many seconds to check again.
 
@@ -232,6 +240,7 @@ class Engine:
         if tasks := self._worker.tasks:
             await asyncio.wait(tasks, timeout=self._config.terminate_ms / 1000)
             self._worker.give_up_all()
+        await self.stop_keeping_lease()
         with contextlib.suppress(StoreUnavailableError):  # other nodes take over what was not recorded
             await self._record_results(now())
             await self.withdraw()

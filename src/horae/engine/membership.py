@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 import socket
 from collections.abc import Callable
 
 from horae.clock import Clock
 from horae.config import Config
+from horae.engine.lease import Lease, Term
+from horae.engine.lease_keeper import LeaseKeeper
 from horae.errors import NodeNameTakenError
 from horae.model import Node
 from horae.store.port import Store
-
-STOPPING = 0.2
-"""The last part of a lease, in which attempts must stop: at its end another node may attempt them."""
-KILLING = 0.02
-"""The last part of a lease, in which processes are killed that the node has not stopped itself, because it stands still."""
 
 
 class Membership:
     """Joins the nodes of a database, renews the lease, and knows when it has ended.
 
     ``actions`` says what this node can run. ``on_lost`` is called once when a lease is lost, to stop what runs under it, with the seconds
-    until another node may attempt it. ``on_extended`` is called when a lease is extended, with the monotonic time at which what the node
-    started is killed, even if the node stands still.
+    until another node may attempt it. ``on_extended`` is called when a lease is extended, in any thread, with the monotonic time at which
+    what the node started is killed, even if the node stands still.
     """
 
     def __init__(
@@ -45,7 +41,6 @@ class Membership:
         self._tzdata = tzdata
         self._actions = actions
         self._on_lost = on_lost
-        self._on_extended = on_extended
         self.epoch = 0
         """The number under which this node claims; a new one each time it joins."""
         self.superseded = False
@@ -54,9 +49,9 @@ class Membership:
         """Whether another node has newer time-zone data: this one then claims only what others have decided."""
         self._name = ""
         self._registered_actions: tuple[str, ...] = ()
-        self._lease_until = 0.0  # by the monotonic clock; the rest of the lease is for stopping
-        self._ends_at = 0.0  # the end of the whole lease
-        self._lost = True  # what ran under an earlier lease was stopped
+        self._lease = Lease(store.lease, on_extended)
+        self._stopped = 0  # the renewal of the lease under which everything was stopped
+        self._keeper: LeaseKeeper | None = None
 
     @property
     def generating(self) -> bool:
@@ -66,7 +61,7 @@ class Membership:
     @property
     def holds_lease(self) -> bool:
         """Whether the lease lasts long enough to stop what starts now before other nodes take this one for dead."""
-        return self._clock.monotonic() < self._lease_until
+        return self._clock.monotonic() < self._lease.term.until
 
     async def join(self, now: int) -> None:
         """Become a node: take a name and an epoch, and register the actions it can run."""
@@ -77,7 +72,7 @@ class Membership:
             name = self._config.node_name or f"{socket.gethostname()}:{os.getpid()}:{self.epoch}"
             begun = self._clock.monotonic()
             if await self._register(name, now):
-                self._extend(begun)
+                self._lease.begin(self.epoch, begun)
                 return
             # A name is free when no living node has it; one that was killed keeps it for the rest of its lease.
             if self._clock.monotonic() >= patience:
@@ -100,8 +95,6 @@ class Membership:
     async def renew(self, now: int) -> None:
         """Renew the lease, or rejoin under a new epoch if it expired."""
         if not await self.extend():
-            if self._store.lease is not None:
-                self._ends_at = 0.0  # another node may have taken over
             self.lose()
             await self.join(now)
             return
@@ -114,32 +107,49 @@ class Membership:
         begun = self._clock.monotonic()
         if not await self._store.renew(self.epoch):
             return False
-        self._extend(begun)
+        if self._lease.term.epoch == self.epoch:
+            self._lease.renew(self.epoch, begun)
+        else:  # it joined, and the answer was lost
+            self._lease.begin(self.epoch, begun)
         return True
 
-    def _extend(self, begun: float) -> None:
-        """Count the lease from the moment of the request, by the monotonic clock."""
-        lease = math.inf if self._store.lease is None else self._store.lease
-        self._lease_until, self._ends_at = begun + lease * (1 - STOPPING), begun + lease
-        self._lost = False
-        if self._on_extended is not None:
-            self._on_extended(begun + lease * (1 - KILLING))
+    def keep(self) -> None:
+        """Renew the lease also while the running event loop is blocked, where the store can, until :meth:`stop_keeping`."""
+        connection = self._store.lease_connection()
+        if self._keeper is None and connection is not None and self._store.lease is not None:
+            self._keeper = LeaseKeeper(
+                self._lease, connection, self._clock.monotonic,
+                seconds=self._store.lease, hung_after=self._config.hung_ms / 1000,
+                on_over=self.check, on_trouble=self._store.tell_trouble,
+            )  # fmt: skip
+
+    async def stop_keeping(self) -> None:
+        """Renew the lease only when asked to."""
+        keeper, self._keeper = self._keeper, None
+        if keeper is not None:
+            await keeper.stop()
 
     def check(self) -> float | None:
         """In how many seconds the lease ends; ``None`` if it has ended, and what ran under it was stopped."""
-        left = self._lease_until - self._clock.monotonic()
+        term = self._lease.term
+        left = term.until - self._clock.monotonic()
         if left > 0:
             return left
-        self.lose()
+        self._stop(term)
         return None
 
     def leave(self) -> None:
         """Leave; nothing is running."""
-        self._lease_until, self._lost = 0.0, True
+        self._lease.end(self._lease.term.epoch)
+        self._stopped = self._lease.term.renewals
 
     def lose(self) -> None:
         """Start nothing more, and stop what is running: another node may attempt it."""
-        self._lease_until = 0.0
-        if not self._lost:
-            self._lost = True
-            self._on_lost(max(self._ends_at - self._clock.monotonic(), 0))
+        self._lease.end(self._lease.term.epoch)
+        self._stop(self._lease.term)
+
+    def _stop(self, term: Term) -> None:
+        """Stop what is running, once for each time that the lease ended."""
+        if term.renewals != self._stopped:
+            self._stopped = term.renewals
+            self._on_lost(max(term.ends_at - self._clock.monotonic(), 0))

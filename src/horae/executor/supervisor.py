@@ -95,9 +95,10 @@ class Supervisor:
             raise ConnectionResetError
 
     def _tell(self, what: bytes, group: int = 0) -> None:
-        if self._channel is not None:
+        channel = self._channel  # a lease may be extended in another thread than that which closes this
+        if channel is not None:
             with contextlib.suppress(OSError):  # it was killed: the next one is told
-                self._channel.send(MESSAGE.pack(what, group, self._until))
+                channel.send(MESSAGE.pack(what, group, self._until))
 
     async def _watch(self, process: asyncio.subprocess.Process) -> None:
         """Start another one if it was killed while commands run."""

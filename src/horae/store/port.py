@@ -36,6 +36,7 @@ __all__ = [
     "Filter",
     "HasClaims",
     "LatestOutcome",
+    "LeaseConnection",
     "LedgerFilter",
     "ReportableRun",
     "RetentionBounds",
@@ -106,6 +107,16 @@ class LoopStalls(Protocol):
         """How the loop was blocked since a mark; empty if it was not."""
 
 
+class LeaseConnection(Protocol):
+    """What renews the lease of a node in another event loop than that of the store."""
+
+    async def renew(self, epoch: int) -> bool:
+        """Renew the lease of a node; ``False`` if it has expired, so that other nodes may have taken its runs."""
+
+    async def close(self) -> None:
+        """Release the connection."""
+
+
 class Store(ABC):
     """A database. It is opened once, and closed."""
 
@@ -151,6 +162,10 @@ class Store(ABC):
     @abstractmethod
     async def renew(self, epoch: int) -> bool:
         """Renew the lease of a node; ``False`` if it has expired, so that other nodes may have taken its runs."""
+
+    def lease_connection(self) -> LeaseConnection | None:
+        """A connection for renewing a lease in a thread; ``None`` if it is only renewed in the event loop of the store."""
+        return None
 
     @abstractmethod
     async def nodes(self) -> list[Node]:

@@ -14,9 +14,10 @@ import msgspec
 from horae.errors import ClockOffError, StoreUnavailableError
 from horae.model import Node, Schedule, ScheduleKey
 from horae.store.dialect import migrations, number_parameters
-from horae.store.port import HasClaims, Store, Transaction, Write, observed
-from horae.store.postgres.connection_errors import connection_reason
+from horae.store.port import HasClaims, LeaseConnection, Store, Transaction, Write, observed
+from horae.store.postgres.connection_errors import LOST, connection_reason
 from horae.store.postgres.dialect import POSTGRES, array_of, as_parameter, prepared, prepared_together
+from horae.store.postgres.lease_connection import PostgresLeaseConnection
 from horae.store.postgres.pooler_detection import check_sessions
 from horae.store.postgres.schema_setup import check_version, migrate, set_session
 from horae.store.row_mapping import Row, Table
@@ -35,26 +36,6 @@ PLANNING = {
 }  # fmt: skip
 """Plans are made while tables are small, and cached: they must not scan tables when these are large. Every join looks up
 keys, those of a batch at most. What is asked all the time is in memory: looking it up costs less than another plan for it."""
-
-_LOST = (
-    asyncpg.PostgresConnectionError,
-    asyncpg.InterfaceError,
-    asyncpg.InternalClientError,  # a connection that ended just as the pool gave it out
-    asyncpg.CannotConnectNowError,
-    asyncpg.InvalidCatalogNameError,  # there is no such database
-    asyncpg.InvalidAuthorizationSpecificationError,  # no such role, or another password
-    asyncpg.AdminShutdownError,
-    asyncpg.CrashShutdownError,
-    asyncpg.TooManyConnectionsError,
-    asyncpg.InsufficientResourcesError,  # a full disk, no memory
-    asyncpg.DeadlockDetectedError,
-    asyncpg.ReadOnlySQLTransactionError,  # a standby, in the middle of a failover
-    asyncpg.IdleInTransactionSessionTimeoutError,
-    asyncpg.SerializationError,
-    asyncpg.QueryCanceledError,
-    OSError,
-    TimeoutError,
-)
 
 
 def node_of(row: Row) -> Node:
@@ -126,7 +107,7 @@ class PostgresStore(Store):
             await asyncio.wait([self._listening])
             self._listening = None
         if self._pool is not None:
-            with contextlib.suppress(*_LOST):
+            with contextlib.suppress(*LOST):
                 await asyncio.wait_for(self._pool.close(), 10)
             self._pool = None
 
@@ -136,11 +117,11 @@ class PostgresStore(Store):
             self._reconnect_listener.clear()
             try:
                 connection = await asyncpg.connect(self._url, timeout=5)
-            except _LOST:
+            except LOST:
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._reconnect_listener.wait(), 1)
                 continue
-            with contextlib.suppress(*_LOST):
+            with contextlib.suppress(*LOST):
                 try:
                     connection.add_termination_listener(self._lost)
                     await connection.add_listener(
@@ -199,6 +180,9 @@ class PostgresStore(Store):
         self._unanswered = 0
         return bool(found)
 
+    def lease_connection(self) -> LeaseConnection:
+        return PostgresLeaseConnection(self._url, self._schema, self.lease)
+
     async def _reconnect(self) -> None:
         """Replace all connections: they did not answer for so long that the network may have dropped them silently."""
         old, self._pool = self._opened(), await self._new_pool()
@@ -241,7 +225,7 @@ class PostgresStore(Store):
         connection = await pool.acquire(timeout=timeout)
         try:
             yield connection
-        except _LOST:
+        except LOST:
             with contextlib.suppress(asyncpg.InterfaceError):  # the pool may have taken it back: it was lost
                 if not connection.is_closed() and connection.is_in_transaction():
                     connection.terminate()
@@ -260,7 +244,7 @@ class PostgresStore(Store):
             raise StoreUnavailableError(
                 "two changes waited for each other, and this one was given up"
             ) from error
-        except _LOST as error:
+        except LOST as error:
             blocked = "" if stalls is None else stalls.since(mark)
             raise StoreUnavailableError(connection_reason(error), blocked) from error
 

@@ -5,6 +5,28 @@ from __future__ import annotations
 import re
 import socket
 
+import asyncpg
+
+LOST = (
+    asyncpg.PostgresConnectionError,
+    asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # a connection that ended just as the pool gave it out
+    asyncpg.CannotConnectNowError,
+    asyncpg.InvalidCatalogNameError,  # there is no such database
+    asyncpg.InvalidAuthorizationSpecificationError,  # no such role, or another password
+    asyncpg.AdminShutdownError,
+    asyncpg.CrashShutdownError,
+    asyncpg.TooManyConnectionsError,
+    asyncpg.InsufficientResourcesError,  # a full disk, no memory
+    asyncpg.DeadlockDetectedError,
+    asyncpg.ReadOnlySQLTransactionError,  # a standby, in the middle of a failover
+    asyncpg.IdleInTransactionSessionTimeoutError,
+    asyncpg.SerializationError,
+    asyncpg.QueryCanceledError,
+    OSError,
+    TimeoutError,
+)
+"""What a driver raises when the database cannot be reached."""
 _REFUSED = re.compile(r"Connect call failed \('([^']*)', (\d+)")
 
 
