@@ -31,6 +31,7 @@ from horae.model import AttemptEnd, AttemptResult, Outcome, Reason, Run, Schedul
 from horae.policy.ledger_changes import Decision
 from horae.testing import TimeMachine, VirtualClock
 from tests.engine.programs import Programs
+from tests.support.nodes import ShiftedClock
 from tests.support.process import kill
 from tests.support.wait import wait_for
 
@@ -215,13 +216,13 @@ async def noop(context: Context) -> None:
 
 
 async def test_what_is_withheld_when_the_lease_may_be_over(postgres: str):
-    notes = Notes()
-    async with App(postgres, config=Config(lease_ms=6000)) as app:
+    notes, clock = Notes(), ShiftedClock()
+    async with App(postgres, clock=clock) as app:
         app.watch(notes)
         app.functions.register("noop", noop)
         await app.schedules.create("s", "0 0 1 1 *", action="noop")
         await app.schedules.trigger("s", overlap=Overlap.ALLOW_ALL)
-        app.engine._membership._lease_until = 0.0
+        clock.slept = 60  # the lease has ended, as far as this node can know
         await app.engine.step(app.now())
         assert [run.schedule_id for run in notes.withheld] == ["s"]
         assert notes.launches == []
