@@ -115,6 +115,7 @@ class InThread:
     def __init__(self, database: str) -> None:
         self.app = App(database, config=Config(**QUICK))
         self._ending = asyncio.Event()
+        self._freed = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
@@ -127,17 +128,27 @@ class InThread:
         async with running(self.app):
             await self._ending.wait()
 
-    def block(self, until: threading.Event) -> None:
+    def block(self) -> None:
         """Block the loop of the app."""
-        self._loop.call_soon_threadsafe(until.wait, PATIENCE)
+        self._freed = threading.Event()
+        self._loop.call_soon_threadsafe(self._freed.wait, PATIENCE)
+
+    def free(self) -> None:
+        """Let the loop go on."""
+        self._freed.set()
 
     def start_ending(self) -> None:
+        self.free()
         self._loop.call_soon_threadsafe(self._ending.set)
 
     async def end(self) -> None:
         self.start_ending()
         await asyncio.to_thread(self._thread.join, PATIENCE)
         assert not self._thread.is_alive()
+
+
+def lease_threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name == "horae:lease"]
 
 
 @asynccontextmanager
@@ -149,7 +160,7 @@ async def behind_network(database: str) -> AsyncIterator[tuple[Network, InThread
         f"postgresql://postgres@127.0.0.1:{network.port}/{name.rpartition('/')[2]}?sslmode=disable"
     )
     try:
-        await wait_until(lambda: node.app.engine.holds_lease)
+        await wait_until(lambda: node.app.engine.holds_lease and lease_threads())
         yield network, node
     finally:
         network.release()
@@ -178,52 +189,46 @@ async def deadline(database: str) -> float:
 @pytest.mark.parametrize("blocked", [False, True])
 async def test_a_lease_that_cannot_be_renewed_ends_before_the_database_says_so(postgres: str, blocked: bool):
     async with behind_network(postgres) as (network, node):
-        freed, epoch = threading.Event(), node.app.engine.epoch
+        epoch = node.app.engine.epoch
         if blocked:
-            node.block(freed)
+            node.block()
             await held_for(node, 2 * LEASE / 1000)
         network.hold()
         await wait_until(lambda: not node.app.engine.holds_lease)
         assert await deadline(postgres) > 0
         await asyncio.sleep(await deadline(postgres) + 0.1)
         network.release()
-        freed.set()
+        node.free()
         await wait_until(lambda: node.app.engine.holds_lease and node.app.engine.epoch > epoch)
 
 
 async def test_a_connection_that_is_cut_while_the_loop_is_blocked_is_made_again(postgres: str):
     async with behind_network(postgres) as (network, node):
-        freed, epoch = threading.Event(), node.app.engine.epoch
-        node.block(freed)
+        epoch = node.app.engine.epoch
+        node.block()
         made = len(network.connections)
         network.cut()
         network.mend()
         await held_for(node, 3 * LEASE / 1000)
         assert len(network.connections) > made
-        freed.set()
+        node.free()
         await held_for(node, 0.5)
         assert node.app.engine.epoch == epoch
 
 
 async def test_a_lease_is_renewed_again_after_the_server_was_started_again(fragile_server: FragileServer):
     async with behind_network(fragile_server.address) as (_, node):
-        freed = threading.Event()
-        node.block(freed)
+        node.block()
         await asyncio.to_thread(fragile_server.stop)
         await wait_until(lambda: not node.app.engine.holds_lease)
         await asyncio.to_thread(fragile_server.start)
-        freed.set()
+        node.free()
         await wait_until(lambda: node.app.engine.holds_lease)
-        node.block(again := threading.Event())
+        node.block()
         await held_for(node, 2 * LEASE / 1000)
-        again.set()
 
 
 # The end
-
-
-def lease_threads() -> list[str]:
-    return [each.name for each in threading.enumerate() if each.name == "horae:lease"]
 
 
 async def connections(database: str) -> int:
