@@ -368,7 +368,7 @@ async def test_a_run_ends_at_its_limits(limits: dict[str, Any], name: str):
 
 
 @pytest.mark.parametrize(
-    ("output", "reason"), [("x" * 300_000, "node_output_bytes"), (object(), "ncod"), ({1, 2}, "")]
+    ("output", "reason"), [("x" * 300_000, "node_output_bytes"), (object(), "cannot hold"), ({1, 2}, "")]
 )
 async def test_an_output_that_cannot_be_kept_fails_its_node(output: Any, reason: str):
     async def give() -> Any:
