@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -13,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +43,15 @@ _FIXED = re.compile(r"horae next .*--from ")
 LISTENS = Shown("…\n… listens on …")
 
 
+_ports = count(20_000 + os.getpid() * 37 % 10_000)
+
+
 def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """A port that is free, and that no program is given by the system before it is used: those have higher numbers."""
+    for port in _ports:
+        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise AssertionError
 
 
 class Running:
